@@ -19,6 +19,8 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/all"
 	"skerry/internal/database/custom"
+	"skerry/internal/database/external"
+	"skerry/internal/experiment"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/lab"
 	"skerry/internal/load"
@@ -106,6 +108,25 @@ func addCommands(root *cobra.Command, a *app) {
 
 // prepare prepares a command that creates labs: see labprep.Prepare.
 func (a *app) prepare(ctx context.Context) error { return labprep.Prepare(ctx, a.App, a.stateDir) }
+
+// prepareRun prepares a command that runs an experiment: see labprep.Prepare. It drops the tables of killed runs. Trials
+// on clusters that Skerry did not start need no rights, and are not moved to a user namespace, which has another network.
+func (a *app) prepareRun(ctx context.Context, e experiment.Experiment) error {
+	dropped, err := external.Sweep(ctx, external.ScratchRoot(""), all.Databases())
+	if len(dropped) > 0 {
+		fmt.Fprintf(a.Err, "dropped the tables of a killed run: %s\n", strings.Join(dropped, ", "))
+	}
+	if err != nil {
+		fmt.Fprintln(a.Err, "warning:", err)
+		if next := advice.Of(err); next != "" {
+			fmt.Fprintln(a.Err, "  "+next)
+		}
+	}
+	if !e.NeedsLab() {
+		return nil
+	}
+	return a.prepare(ctx)
+}
 
 // join restarts the command in the user namespace of the lab, if the lab has one.
 func (a *app) join(l lab.Info) error {

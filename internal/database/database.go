@@ -116,6 +116,9 @@ type Env struct {
 	RTT time.Duration
 	// Contact returns the addresses of the service in front of a port of all members, nil if there is none.
 	Contact func(port int) []string
+	// Scratch is a directory that outlives a killed process, for the name of the table on a cluster that Skerry did not
+	// start; "" in a lab.
+	Scratch string
 	Log     *slog.Logger
 	// Progress shows a line of progress to the user ("forming the cluster"). It may be nil.
 	Progress func(string)

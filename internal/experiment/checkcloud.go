@@ -22,6 +22,10 @@ const minMemory = 16 << 20
 // buildCloud builds the topology, adds the clients, and chooses the nodes of the database.
 func (c *checker) buildCloud() {
 	e := c.e
+	if e.Database.Cluster != nil {
+		c.checkCluster()
+		return
+	}
 	t, err := e.Topology.Build(e.origin.dir, e.origin.files.get)
 	if err != nil {
 		ps := asProblems(err, strict.Pos{})

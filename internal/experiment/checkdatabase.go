@@ -1,6 +1,11 @@
 package experiment
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"skerry/internal/topology"
+)
 
 // database splits NAME@SERIES and checks that a database is given. Its abilities are checked by Check.
 func (c *checker) database() {
@@ -18,4 +23,52 @@ func (c *checker) database() {
 	default:
 		d.Name, d.Version = name, series
 	}
+}
+
+// localSite is the site of the client of a cluster that Skerry did not start.
+const localSite = "here"
+
+// emulated are the settings of an emulated cloud, which a cluster that Skerry did not start does not have.
+var emulated = []string{
+	"topology", "client", "scale", "setup_scale", "machines", "place", "between", "links", "engine", "drift", "cluster_warmup",
+}
+
+// checkCluster checks an experiment on a cluster that Skerry did not start. Its cloud is the client alone.
+func (c *checker) checkCluster() {
+	e := c.e
+	for path, err := range e.Database.Cluster.Check() {
+		c.fail(joinPath("database.cluster", path), "", "%v", err)
+	}
+	for _, path := range emulated {
+		if e.isSet(path) {
+			c.fail(path, "remove it, or remove database.cluster",
+				"the cluster, its network and the client's machine are not emulated: %s has no effect", path)
+		}
+	}
+	if e.Parallel > 1 {
+		c.fail("parallel", "remove it", "trials on one cluster would disturb each other")
+	}
+	e.Parallel = 1
+	for i, p := range e.Workloads {
+		if p.Client != nil {
+			c.fail(e.Pools()[i].path+".client", "remove it", "all clients run on this machine")
+		}
+	}
+	e.origin.cloud = topology.Topology{
+		Name:  "cluster",
+		Sites: []topology.Site{{Name: localSite}},
+		Nodes: []topology.Node{{Name: topology.ClientName, Site: localSite, Role: topology.Client}},
+	}
+}
+
+// NeedsLab reports whether any trial runs in a lab.
+func (e Experiment) NeedsLab() bool {
+	return slices.ContainsFunc(e.Plan(), func(c Cell) bool { return c.Experiment.Database.Cluster == nil })
+}
+
+func joinPath(base, key string) string {
+	if key == "" {
+		return base
+	}
+	return base + "." + key
 }

@@ -167,11 +167,15 @@ func (l *loader) checkPinned(axes Matrix, set []assignment) {
 // decode decodes and checks one trial's document.
 func (l *loader) decode(root *strict.Node) (Experiment, bool) {
 	e := Experiment{origin: &origin{root: root, dir: l.dir, fast: l.fast}}
-	if ps := strict.Decode(root, &e, ""); len(ps) > 0 {
+	ps := strict.Decode(root, &e, "")
+	if !root.Has("topology") && !root.Has("database.cluster") {
+		ps = append(ps, strict.Problem{Pos: root.Pos, Message: "topology is missing"})
+	}
+	if len(ps) > 0 {
 		l.problems = append(l.problems, ps...)
 		return e, false
 	}
-	ps := e.check()
+	ps = e.check()
 	l.problems = append(l.problems, ps...)
 	return e, len(ps) == 0
 }

@@ -117,7 +117,7 @@ func (l *loader) loadCell(root *strict.Node, axes Matrix, i int) (Cell, bool) {
 	if c.Experiment, ok = l.decode(doc); !ok {
 		return c, false
 	}
-	c.Parameters["database"] = ShortLabel(c.Experiment.Database.Key())
+	c.Parameters["database"] = c.Experiment.Database.resultLabel()
 	c.Parameters["workload"] = c.Experiment.workloadLabel()
 	c.Parameters["scale"] = c.Experiment.Scale
 	for k, a := range axes {

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"skerry/internal/base/strict"
 	"skerry/internal/database"
+	"skerry/internal/database/external"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/topology"
 )
@@ -144,7 +146,15 @@ func (e Experiment) ClientNode() string {
 // ResolveDatabase returns the database of the experiment.
 func (e Experiment) ResolveDatabase(databases map[string]database.Database) (database.Database, error) {
 	if e.Database.Exec == "" {
-		return database.Lookup(databases, e.Database.Name)
+		name := e.Database.Name
+		if e.Database.Cluster != nil && name == "mysql" { // one server, or several that all accept writes
+			name = "galera"
+		}
+		d, err := database.Lookup(databases, name)
+		if err == nil && e.Database.Cluster != nil {
+			return external.New(d, *e.Database.Cluster, filepath.Dir(e.resolvePath("experiment")))
+		}
+		return d, err
 	}
 	text, err := e.readFile(e.Database.Exec)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"skerry/internal/base/unit"
+	"skerry/internal/database/external"
 	"skerry/internal/event"
 	"skerry/internal/machine/inventory"
 	"skerry/internal/topology"
@@ -23,8 +24,9 @@ type Experiment struct {
 	Name string `yaml:"name" json:"name" jsonschema:"required,pattern=^[A-Za-z0-9][A-Za-z0-9._-]*$"`
 	// Description states the purpose of the experiment in one sentence.
 	Description string `yaml:"description" json:"description,omitempty"`
-	// Topology is a preset, the path of a topology file, or sites, nodes and links.
-	Topology topology.Spec `yaml:"topology" json:"topology" jsonschema:"required"`
+	// Topology is a preset, the path of a topology file, or sites, nodes and links. It is required unless database.cluster
+	// is given.
+	Topology topology.Spec `yaml:"topology" json:"topology,omitzero"`
 	// Client is the node that generates the load, at a site of the topology.
 	Client Client `yaml:"client" json:"client"`
 	// Database is the system that runs on the data nodes.
@@ -137,6 +139,9 @@ type Database struct {
 	Nodes []string `yaml:"nodes" json:"nodes,omitempty"`
 	// Options are settings of the database; its page lists them.
 	Options map[string]any `yaml:"options" json:"options,omitempty"`
+	// Cluster is a running cluster that Skerry did not start, instead of a topology: its servers, or commands that start
+	// it and print them (see howto/own-cluster.md). Skerry writes to a table of its own there, and drops it.
+	Cluster *external.Spec `yaml:"cluster" json:"cluster,omitempty"`
 }
 
 // Shorthand lets "database: redis" stand for "database: {name: redis}".
@@ -144,7 +149,7 @@ func (Database) Shorthand() string { return "name" }
 
 // Alternatives excludes name and exec from each other, and count and nodes.
 func (Database) Alternatives() [][]string {
-	return [][]string{{"name", "exec"}, {"count", "nodes"}}
+	return [][]string{{"name", "exec"}, {"count", "nodes", "cluster"}, {"options", "cluster"}, {"exec", "cluster"}, {"version", "cluster"}}
 }
 
 // Label is the name of the database in messages and results.
@@ -157,10 +162,21 @@ func (d Database) Label() string {
 
 // Key identifies an installation: the label, with the version if the experiment requests one.
 func (d Database) Key() string {
+	if d.Cluster != nil {
+		return d.Label() + "@" + d.Cluster.ID()
+	}
 	if d.Version != "" {
 		return d.Label() + "@" + d.Version
 	}
 	return d.Label()
+}
+
+// resultLabel is the database in the parameters of a cell.
+func (d Database) resultLabel() string {
+	if d.Cluster != nil {
+		return d.Label()
+	}
+	return ShortLabel(d.Key())
 }
 
 // ShortLabel shortens a label or key for results: a custom database is named after its file, without folder and

@@ -189,7 +189,7 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 		about = ": " + e.Description
 	}
 	fmt.Fprintf(w, "%s is valid%s\n", v.File, about)
-	fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Label(), len(e.DataNodes()), e.clientLocation(e.ClientNode()))
+	e.describeDatabase(w)
 	for _, p := range e.Workloads {
 		fmt.Fprintf(w, "  side by side: %s, %s, %s\n", p.Label(), p.Workload.describeRate(), e.clientLocation(p.Node(e)))
 	}
@@ -201,7 +201,12 @@ func (v Validation) Describe(w io.Writer, plan bool) error {
 	if len(e.Events) > 0 {
 		fmt.Fprintf(w, "  events: %s\n", e.describeEvents())
 	}
-	e.describeCloud(w)
+	if e.Database.Cluster == nil {
+		e.describeCloud(w)
+	}
+	for _, a := range e.Assert {
+		fmt.Fprintf(w, "  asserts %s\n", a)
+	}
 	if d, known := e.Estimate(); known {
 		fmt.Fprintf(w, "  at most about %v in total\n", roundEstimate(d))
 	} else {
@@ -296,7 +301,25 @@ func (s Stop) String() string {
 	return strings.Join(parts, ", or ")
 }
 
-// describeCloud writes the cloud and the assertions of an experiment.
+// describeDatabase writes where the database runs, and what a run changes on a cluster that Skerry did not start.
+func (e Experiment) describeDatabase(w io.Writer) {
+	k := e.Database.Cluster
+	if k == nil {
+		fmt.Fprintf(w, "  %s on %d nodes, client %s\n", e.Database.Label(), len(e.DataNodes()), e.clientLocation(e.ClientNode()))
+		return
+	}
+	fmt.Fprintf(w, "  %s at %s, clients on this machine\n", e.Database.Label(), k)
+	for _, command := range k.Commands() {
+		fmt.Fprintf(w, "  runs here: %s\n", command)
+	}
+	records := int64(0)
+	for _, c := range e.Plan() {
+		records = max(records, c.Experiment.Pools()[0].Workload.Records)
+	}
+	fmt.Fprintf(w, "  each trial writes up to %d records, and what its workload inserts, to a table skerry_... of its own, and drops it\n", records)
+}
+
+// describeCloud writes the cloud of an experiment.
 func (e Experiment) describeCloud(w io.Writer) {
 	cloud := e.origin.cloud
 	least, most := math.Inf(1), 0.0
@@ -313,9 +336,6 @@ func (e Experiment) describeCloud(w io.Writer) {
 		fmt.Fprintf(w, "  routes: each packet uses the link between its two nodes\n")
 	}
 	e.describePlacement(w)
-	for _, a := range e.Assert {
-		fmt.Fprintf(w, "  asserts %s\n", a)
-	}
 }
 
 func roundTripMS(l topology.Link) float64 {

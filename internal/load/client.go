@@ -44,6 +44,11 @@ type Counter interface {
 	Count(ctx context.Context, table string) (int64, error)
 }
 
+// Dropper is a client that can remove a table with all its records. No table is no error.
+type Dropper interface {
+	DropTable(ctx context.Context, table string) error
+}
+
 // Outcome is the outcome of an operation.
 type Outcome uint8
 

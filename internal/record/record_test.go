@@ -101,7 +101,7 @@ func TestWriteAndRead(t *testing.T) {
 	noError(t, tw.Logs(t.Context(), map[string]files.File{"redis pune": {On: files.Local{}, Path: logFile}}, nil))
 	noError(t, tw.YCSB(func(w io.Writer) error { _, err := io.WriteString(w, "[OVERALL], RunTime(ms), 1\n"); return err }))
 	noError(t, tw.Histogram("READ.service", func(w io.Writer) error { return writeLog(w, hist, hist) }))
-	trial := Trial{State: TrialOK, Throughput: 1234.5, Traffic: Traffic{TotalBytes: 99}, Verdict: Verdict{State: Valid}}
+	trial := Trial{State: TrialOK, Throughput: 1234.5, Traffic: &Traffic{TotalBytes: 99}, Verdict: Verdict{State: Valid}}
 	noError(t, tw.Finish(trial))
 	noError(t, w.Finish())
 

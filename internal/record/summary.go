@@ -45,7 +45,8 @@ type Trial struct {
 	Retries    int64                       `json:"retries,omitempty"`
 	Errors     []ErrorCount                `json:"errors,omitempty"`
 	Operations map[string]OperationSummary `json:"operations"` // READ, UPDATE, ...
-	Traffic    Traffic                     `json:"traffic"`
+	// Traffic is nil on a cluster that Skerry did not start: neither its network nor the use of its servers is measured.
+	Traffic *Traffic `json:"traffic,omitempty"`
 	// Pools are the workloads, if several ran side by side. The figures above are their totals, and names of operations
 	// include the workload: readers.READ.
 	Pools []Pool `json:"pools,omitempty"`

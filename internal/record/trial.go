@@ -263,9 +263,12 @@ func (w *Writer) finishTrial(dir string, trial Trial) error {
 
 // writeTrial writes the last files of a trial's directory.
 func writeTrial(dir string, trial Trial) error {
-	return errors.Join(
-		writeJSON(filepath.Join(dir, trafficFile), trial.Traffic),
-		writeJSON(filepath.Join(dir, trialFile), trial))
+	if trial.Traffic != nil {
+		if err := writeJSON(filepath.Join(dir, trafficFile), trial.Traffic); err != nil {
+			return err
+		}
+	}
+	return writeJSON(filepath.Join(dir, trialFile), trial)
 }
 
 // Abandon removes the trial's directory. After Finish it does nothing.

@@ -66,7 +66,7 @@ func (m *model) bottleneckFinding() []string {
 // causeLabels maps record.LatencyCause.By to the words shown in tables.
 var causeLabels = map[string]string{
 	bottleneck.Distance: "round trips", bottleneck.Machine: "processors", bottleneck.Client: "driver's processors", bottleneck.Node: "quota",
-	bottleneck.Queue: "queue of", bottleneck.Database: "itself",
+	bottleneck.Queue: "queue of", bottleneck.Database: "the database itself",
 }
 
 // latencyCauseLabel returns the main cause of the 99th percentile in most of the trials.

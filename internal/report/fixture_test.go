@@ -274,6 +274,7 @@ func (g *generator) timeline(trial *record.Trial, rate float64, l record.Latency
 }
 
 func (g *generator) traffic(trial *record.Trial) {
+	trial.Traffic = new(record.Traffic)
 	ops := float64(trial.Outcomes.OK)
 	add := func(a, b int, bytes float64) {
 		n := int64(bytes * (1 + 0.05*g.r.Float64()))

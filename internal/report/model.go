@@ -213,6 +213,9 @@ func TrialMetrics(t record.Trial, operation string) map[string]float64 {
 		v["errors"] = float64(ended-o.OK) / float64(ended)
 	}
 	maps.Copy(v, latencyMetrics(t, operation))
+	if t.Traffic == nil {
+		t.Traffic = new(record.Traffic)
+	}
 	if bytes := float64(t.Traffic.TotalBytes); bytes > 0 {
 		v[metricTraffic] = bytes
 		if o.OK > 0 {

@@ -148,8 +148,10 @@ func (m *model) cellRow(names []string, c *cell) resultRow {
 		r.Operation, r.P50, r.P95, r.P99 = sanitize(o.name), formatMillis(o.latency.P50), formatMillis(o.latency.P95), formatMillis(o.latency.P99)
 	}
 	_, share := unsuccessful(outcomes(c.used))
-	r.Errors, r.Traffic, r.RTT, r.Spark = formatPercent(share), formatMegabytes(c.traffic().Mean), formatHundredths(worstRTT(c.used)),
-		m.goodputSparkline(c.used[0])
+	r.Errors, r.Traffic, r.RTT, r.Spark = formatPercent(share), noFigure, noFigure, m.goodputSparkline(c.used[0])
+	if c.used[0].Traffic != nil {
+		r.Traffic, r.RTT = formatMegabytes(c.traffic().Mean), formatHundredths(worstRTT(c.used))
+	}
 	return r
 }
 
@@ -210,8 +212,10 @@ func (m *model) trialRow(names []string, t record.Trial) resultRow {
 		r.Operation, r.P50, r.P95, r.P99 = sanitize(o), formatMillis(l.P50), formatMillis(l.P95), formatMillis(l.P99)
 	}
 	_, share := unsuccessful(t.Outcomes)
-	r.Errors, r.Traffic, r.RTT = formatPercent(share), formatMegabytes(float64(t.Traffic.TotalBytes)),
-		formatHundredths(t.Fidelity.WorstRTTErrorMS)
+	r.Errors, r.Traffic, r.RTT = formatPercent(share), noFigure, noFigure
+	if t.Traffic != nil {
+		r.Traffic, r.RTT = formatMegabytes(float64(t.Traffic.TotalBytes)), formatHundredths(t.Fidelity.WorstRTTErrorMS)
+	}
 	one := []record.Trial{t}
 	r.Time, r.Stopped, r.BoundBy, r.MadeBy, r.Verdict = formatSeconds(t.DurationS), sanitize(t.Stopped),
 		sanitize(bottleneckLabel(one)), sanitize(latencyCauseLabel(one)), sanitize(t.Verdict.State)

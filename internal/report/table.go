@@ -228,6 +228,9 @@ func (m *model) dataFinding() []string {
 	var data, ok, total float64
 	for _, c := range m.cells {
 		for _, t := range c.used {
+			if t.Traffic == nil {
+				continue
+			}
 			data, total, ok = data+float64(t.Traffic.DataBytes), total+float64(t.Traffic.TotalBytes), ok+float64(t.Outcomes.OK)
 		}
 	}

@@ -23,7 +23,7 @@ import (
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/command"
 	"skerry/systems/hydra/hydraclient"
-	"skerry/systems/hydra/registers"
+	"skerry/test/registers"
 )
 
 // TestMain lets the test's program be a member: its argument is a configuration.

@@ -19,7 +19,7 @@ import (
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/deploy"
 	"skerry/systems/hydra/hydraclient"
-	"skerry/systems/hydra/registers"
+	"skerry/test/registers"
 )
 
 // work is what goes on meanwhile.

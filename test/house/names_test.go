@@ -78,7 +78,7 @@ func glossary(t *testing.T) (terms, types map[string]bool) {
 // commonNouns are package names that are names of databases and programs, or nouns of Go, Linux and networks.
 var commonNouns = []string{
 	"account", "advice", "all", "api", "atomicfile", "babel", "backup", "balancer", "bearer", "bodylimit",
-	"bucket", "ca", "cassandra", "cgroup", "changelog", "check", "choice", "choose", "churn", "client",
+	"bucket", "ca", "cassandra", "cgroup", "changelog", "check", "choice", "choose", "client",
 	"cloudsql", "cluster", "command", "compare", "consensus", "container", "custom", "daemon", "database", "dataplane",
 	"deploy", "device", "dialtls", "dispatch", "dns", "docgen", "doctor", "draft", "etcd", "experiment",
 	"ferretdb", "files", "fleet", "flock", "framing", "galera", "groupreplication", "hbase", "helper", "helperproc",
@@ -86,7 +86,7 @@ var commonNouns = []string{
 	"linger", "link", "linkbench", "linkcheck", "live", "load", "loadbench", "local", "loophost", "machine",
 	"manual", "member", "metadata", "metric", "mongodb", "mount", "multihost", "mysql", "ndb", "netem",
 	"nethost", "netns", "netprofile", "network", "packet", "pathprobe", "placement", "postgres", "probe", "process",
-	"procfs", "progress", "protocol", "race", "realtime", "rebalance", "record", "redis", "registers", "remote",
+	"procfs", "progress", "protocol", "race", "realtime", "rebalance", "record", "redis", "remote",
 	"report", "results", "rootless", "rpc", "runner", "sample", "screenshot", "series", "serve", "server",
 	"service", "shaper", "slurm", "ssh", "stats", "statustext", "store", "stress", "strict", "suggest",
 	"svg", "tail", "testkit", "tinc", "topology", "traces", "tree", "trial", "tunnel", "unit",

@@ -20,6 +20,7 @@ var ownFiles = map[string]string{
 	"database/custom/definition.go": "reads the file that a person gave",
 	"database/custom/custom.go":     "finds the program that is installed",
 	"database/custom/program.go":    "a client's program is a child of the driver",
+	"database/external/scratch.go":  "keeps the name of a table on the machine that runs skerry",
 	"database/hbase/bridge.go":      "a client's bridge is a child of the driver",
 	"database/hbase/compile.go":     "compiles a client's bridge where the driver is",
 	"lab/config.go":                 "finds its own program",

@@ -16,9 +16,8 @@ const (
 )
 
 const (
-	beginsWith    = "A room imports only rooms that stand below it in this list"
-	testsSupport  = "testkit"
-	registersName = "registers" // the workers of tests of Hydra
+	beginsWith   = "A room imports only rooms that stand below it in this list"
+	testsSupport = "testkit"
 )
 
 func TestEveryPackageIsInThePlan(t *testing.T) {
@@ -126,7 +125,7 @@ func files(t *testing.T) []File {
 
 // supportsTests tells whether a package is there for tests alone.
 func supportsTests(p string) bool {
-	return strings.HasSuffix(path.Base(p), "test") || path.Base(p) == registersName || strings.HasPrefix(p, "database/dbtest") || p == "database/churn"
+	return strings.HasSuffix(path.Base(p), "test") || strings.HasPrefix(p, "database/dbtest")
 }
 
 var (

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	gocql "github.com/apache/cassandra-gocql-driver/v2"
+	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
@@ -112,6 +115,76 @@ func (s *store) readColumns(ctx context.Context) error {
 
 // Properties implements database.Configurable.
 func (*Cassandra) Properties() []string { return Properties() }
+
+// ServerProperties implements database.External. The keyspace must exist.
+func (*Cassandra) ServerProperties(servers []string, _ string) map[string]string {
+	return map[string]string{PropHosts: strings.Join(servers, ","), PropSchema: schemaExtend}
+}
+
+// CountTable implements database.TableManager. It counts range by range, since one query over a large table takes longer
+// than a server allows.
+func (*Cassandra) CountTable(ctx context.Context, properties map[string]string) (int64, error) {
+	st, err := openTable(ctx, properties)
+	if err != nil {
+		return 0, err
+	}
+	defer st.session.Close()
+	var total atomic.Int64
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(countAtOnce)
+	for _, r := range splitRing(externalRanges) {
+		g.Go(func() error {
+			n, err := countSpan(ctx, st.session, st.table, r, gocql.Quorum)
+			total.Add(n)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, fmt.Errorf("count the rows of %s: %w", st.table, err)
+	}
+	return total.Load(), nil
+}
+
+// DropTable implements database.TableManager.
+func (*Cassandra) DropTable(ctx context.Context, properties map[string]string) error {
+	st, err := openTable(ctx, properties)
+	if err != nil {
+		return err
+	}
+	defer st.session.Close()
+	if err := st.session.Query("DROP TABLE IF EXISTS " + quoteName(st.table)).ExecContext(ctx); err != nil {
+		return fmt.Errorf("drop table %s: %w", st.table, err)
+	}
+	return nil
+}
+
+// openTable connects for one question about the table that properties name.
+func openTable(ctx context.Context, properties map[string]string) (*store, error) {
+	if properties[propTable] == "" {
+		return nil, fmt.Errorf("%w: %s is missing", ErrProperty, propTable)
+	}
+	s, err := parseSettings(properties)
+	if err != nil {
+		return nil, err
+	}
+	return openStore(ctx, s)
+}
+
+// externalRanges is the number of ranges in which a table is counted.
+const externalRanges = 64
+
+// splitRing returns n ranges of equal length that cover all tokens.
+func splitRing(n int) []tokenRange {
+	ranges := make([]tokenRange, n)
+	step := uint64(math.MaxUint64) / uint64(n)
+	from := int64(math.MinInt64)
+	for i := range ranges {
+		ranges[i].from, ranges[i].to = from, from+int64(step)
+		from = ranges[i].to
+	}
+	ranges[n-1].to = math.MaxInt64
+	return ranges
+}
 
 // Open implements database.Database. The properties are listed by Properties.
 func (d *Cassandra) Open(ctx context.Context, properties map[string]string) (load.Client, error) {

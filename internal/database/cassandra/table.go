@@ -149,10 +149,10 @@ func (c *cluster) countSpans(ctx context.Context, m *member, share []tokenRange,
 	g.SetLimit(countAtOnce)
 	for _, sp := range share {
 		g.Go(func() error {
-			n, err := countSpan(gctx, s, sp, gocql.All)
+			n, err := countSpan(gctx, s, defaultTable, sp, gocql.All)
 			var dead *gocql.RequestErrUnavailable
 			if errors.As(err, &dead) {
-				n, err = countSpan(gctx, s, sp, gocql.Quorum)
+				n, err = countSpan(gctx, s, defaultTable, sp, gocql.Quorum)
 			}
 			total.Add(n)
 			if err != nil {
@@ -164,8 +164,8 @@ func (c *cluster) countSpans(ctx context.Context, m *member, share []tokenRange,
 	return g.Wait()
 }
 
-func countSpan(ctx context.Context, s *gocql.Session, sp tokenRange, level gocql.Consistency) (n int64, err error) {
-	statement := "SELECT COUNT(*) FROM " + quoteName(defaultTable) +
+func countSpan(ctx context.Context, s *gocql.Session, table string, sp tokenRange, level gocql.Consistency) (n int64, err error) {
+	statement := "SELECT COUNT(*) FROM " + quoteName(table) +
 		" WHERE token(" + quoteName(keyColumn) + ") > ? AND token(" + quoteName(keyColumn) + ") <= ?"
 	err = s.Query(statement, sp.from, sp.to).Consistency(level).PageSize(countPage).ScanContext(ctx, &n)
 	return n, err

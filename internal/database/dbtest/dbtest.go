@@ -164,6 +164,7 @@ func (s *suite) testServing(t *testing.T) {
 	s.runPart(t, "values", func(t *testing.T) { s.testValues(t, cluster) })
 	s.runPart(t, "scan", func(t *testing.T) { s.testScan(t, cluster) })
 	s.runPart(t, "load", func(t *testing.T) { s.testLoad(t, cluster) })
+	s.runPart(t, "external", func(t *testing.T) { s.testExternal(t, cluster) })
 	if t.Failed() {
 		t.Fatal("a cluster that does not serve well is not changed")
 	}

@@ -12,7 +12,6 @@ import (
 
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
-	"skerry/internal/database/churn"
 	"skerry/internal/machine/host"
 )
 
@@ -109,13 +108,13 @@ func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
 		nodes = append(nodes, h)
 	}
 	members := s.memberNames(t, cluster)
-	plan := churn.Plan{
+	plan := ChurnPlan{
 		Changes: int(settingInt(t, "SKERRY_CHANGES", 2)), Seed: uint64(settingInt(t, "SKERRY_SEED", rand.Int64N(1e6))),
 		Nodes: nodes, Members: members, Least: max(s.can.MinNodes, 1), Fixed: s.fixedNodes(), Abrupt: s.LeavesAbruptly,
 		Writers: 4, Rate: 100, Timeout: s.Timeout, Progress: func(step string) { t.Log(step) },
 	}
 	t.Logf("SKERRY_SEED=%d SKERRY_CHANGES=%d repeat this", plan.Seed, plan.Changes)
-	report, err := churn.Run(t.Context(), cluster, s.clientOpener(cluster), plan)
+	report, err := RunChurn(t.Context(), cluster, s.clientOpener(cluster), plan)
 	s.row.Churn = &report
 	if err != nil {
 		t.Fatalf("%v; rows %+v", err, report.Account)
@@ -183,9 +182,9 @@ func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner dat
 	defer cancel()
 	members := s.memberNames(t, cluster)
 	victim := s.findHost(t, members[len(members)-1])
-	ledger := churn.NewLedger("h" + manner.String())
+	ledger := NewLedger("h" + manner.String())
 	open := s.clientOpener(cluster)
-	stop, err := churn.StartWriters(ctx, ledger, open, 4, 200)
+	stop, err := StartWriters(ctx, ledger, open, 4, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +229,7 @@ func aspectName(m database.Manner) string {
 	return "halt"
 }
 
-func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *churn.Ledger, n int64) {
+func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *Ledger, n int64) {
 	t.Helper()
 	for {
 		if least, _ := l.Rows(); least >= n {
@@ -261,8 +260,8 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 		}
 		joiner, before = leaver, s.memberNames(t, cluster)
 	}
-	ledger, open := churn.NewLedger("j"), s.clientOpener(cluster)
-	stop, err := churn.StartWriters(ctx, ledger, open, 2, 100)
+	ledger, open := NewLedger("j"), s.clientOpener(cluster)
+	stop, err := StartWriters(ctx, ledger, open, 2, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"skerry/internal/database"
-	"skerry/internal/database/churn"
 	"skerry/internal/load"
 )
 
@@ -41,7 +40,7 @@ func cloneFields(fields []load.Field) []load.Field {
 
 func readRecord(t *testing.T, c load.Client, key string, fields ...string) []load.Field {
 	t.Helper()
-	got, err := c.Read(t.Context(), churn.Table, key, fields, nil)
+	got, err := c.Read(t.Context(), Table, key, fields, nil)
 	if err != nil {
 		t.Fatalf("read of %s%v: %v", key, fields, err)
 	}
@@ -61,37 +60,37 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 	c, ctx := s.openClient(t, cluster), t.Context()
 	for i := range 20 {
 		key := fmt.Sprint("user", i*7919)
-		if _, err := c.Read(ctx, churn.Table, key, nil, nil); !errors.Is(err, load.ErrNotFound) {
+		if _, err := c.Read(ctx, Table, key, nil, nil); !errors.Is(err, load.ErrNotFound) {
 			t.Fatalf("read of nothing: %v, want load.ErrNotFound", err)
 		}
-		if _, err := c.Read(ctx, churn.Table, key, []string{"field3"}, nil); !errors.Is(err, load.ErrNotFound) {
+		if _, err := c.Read(ctx, Table, key, []string{"field3"}, nil); !errors.Is(err, load.ErrNotFound) {
 			t.Fatalf("read of a field of nothing: %v, want load.ErrNotFound", err)
 		}
-		if err := c.Delete(ctx, churn.Table, key); !errors.Is(err, load.ErrNotFound) && !(s.BlindDelete && err == nil) {
+		if err := c.Delete(ctx, Table, key); !errors.Is(err, load.ErrNotFound) && !(s.BlindDelete && err == nil) {
 			t.Fatalf("delete of nothing: %v, want load.ErrNotFound", err)
 		}
 		want := newRecord(key, "1")
-		if err := c.Insert(ctx, churn.Table, key, want); err != nil {
+		if err := c.Insert(ctx, Table, key, want); err != nil {
 			t.Fatalf("insert: %v", err)
 		}
 		expectFields(t, "the whole record", want, readRecord(t, c, key))
 		expectFields(t, "two of its fields", []load.Field{want[3], want[7]}, readRecord(t, c, key, "field7", "field3"))
 		changed := []load.Field{{Name: "field2", Value: []byte("new")}, {Name: "field9", Value: []byte("newer")}}
-		if err := c.Update(ctx, churn.Table, key, changed); err != nil {
+		if err := c.Update(ctx, Table, key, changed); err != nil {
 			t.Fatalf("update: %v", err)
 		}
 		want[2].Value, want[9].Value = []byte("new"), []byte("newer")
 		expectFields(t, "the record after an update of two fields", want, readRecord(t, c, key))
 		if i%2 == 0 {
-			if err := c.Delete(ctx, churn.Table, key); err != nil {
+			if err := c.Delete(ctx, Table, key); err != nil {
 				t.Fatalf("delete: %v", err)
 			}
-			if _, err := c.Read(ctx, churn.Table, key, nil, nil); !errors.Is(err, load.ErrNotFound) {
+			if _, err := c.Read(ctx, Table, key, nil, nil); !errors.Is(err, load.ErrNotFound) {
 				t.Fatalf("read after a delete: %v, want load.ErrNotFound", err)
 			}
 		}
 	}
-	err := c.Update(ctx, churn.Table, "usernobody", newRecord("usernobody", "1")[:1])
+	err := c.Update(ctx, Table, "usernobody", newRecord("usernobody", "1")[:1])
 	switch {
 	case s.Upsert && err != nil:
 		t.Errorf("update of nothing: %v", err)
@@ -119,7 +118,7 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 	}
 	s.clearTable(t, cluster)
 	ctx := t.Context()
-	if err := c.Insert(ctx, churn.Table, "user0", newRecord("user0", "1")); err != nil {
+	if err := c.Insert(ctx, Table, "user0", newRecord("user0", "1")); err != nil {
 		t.Fatalf("insert: %v", err)
 	}
 	var records []load.Record
@@ -131,7 +130,7 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 		}
 		records = append(records, load.Record{Key: key, Values: values})
 	}
-	if err := bulk.InsertAll(ctx, churn.Table, records); err != nil {
+	if err := bulk.InsertAll(ctx, Table, records); err != nil {
 		t.Fatalf("inserting %d records: %v", len(records), err)
 	}
 	for _, i := range []int{0, 1, 6, 7, 8, 107, 299} {
@@ -140,12 +139,12 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 	if n, err := cluster.Count(ctx); err != nil || n != int64(len(records)) {
 		t.Errorf("count %d, %v; want %d", n, err, len(records))
 	}
-	if err := bulk.InsertAll(ctx, churn.Table, nil); err != nil {
+	if err := bulk.InsertAll(ctx, Table, nil); err != nil {
 		t.Errorf("inserting nothing: %v", err)
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := bulk.InsertAll(gone, churn.Table, records[:1]); err == nil {
+	if err := bulk.InsertAll(gone, Table, records[:1]); err == nil {
 		t.Error("inserting after the context has ended: no error")
 	}
 }
@@ -163,15 +162,15 @@ func (s *suite) testValues(t *testing.T, cluster database.Cluster) {
 	} {
 		want := newRecord("uservalue", "1")
 		want[4].Value = value
-		if err := c.Insert(ctx, churn.Table, "uservalue", want); err != nil {
+		if err := c.Insert(ctx, Table, "uservalue", want); err != nil {
 			t.Fatalf("%s: insert: %v", name, err)
 		}
 		expectFields(t, name, want, readRecord(t, c, "uservalue"))
-		if err := c.Update(ctx, churn.Table, "uservalue", []load.Field{{Name: "field5", Value: value}}); err != nil {
+		if err := c.Update(ctx, Table, "uservalue", []load.Field{{Name: "field5", Value: value}}); err != nil {
 			t.Fatalf("%s: update: %v", name, err)
 		}
 		expectFields(t, name+", updated", []load.Field{{Name: "field5", Value: value}}, readRecord(t, c, "uservalue", "field5"))
-		if err := c.Delete(ctx, churn.Table, "uservalue"); err != nil {
+		if err := c.Delete(ctx, Table, "uservalue"); err != nil {
 			t.Fatalf("%s: delete: %v", name, err)
 		}
 	}
@@ -184,7 +183,7 @@ const scanProperty = "scanproportion"
 func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 	s.clearTable(t, cluster)
 	if !s.can.Scan {
-		_, err := s.openClient(t, cluster).Scan(t.Context(), churn.Table, "user1", 5, nil, nil)
+		_, err := s.openClient(t, cluster).Scan(t.Context(), Table, "user1", 5, nil, nil)
 		if !errors.Is(err, load.ErrUnsupported) {
 			t.Errorf("a scan ended with %v, want load.ErrUnsupported", err)
 		}
@@ -199,12 +198,12 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 			continue
 		}
 		keys = append(keys, key)
-		if err := c.Insert(ctx, churn.Table, key, newRecord(key, "1")); err != nil {
+		if err := c.Insert(ctx, Table, key, newRecord(key, "1")); err != nil {
 			t.Fatalf("insert: %v", err)
 		}
 	}
 	gone := keys[3]
-	if err := c.Delete(ctx, churn.Table, gone); err != nil {
+	if err := c.Delete(ctx, Table, gone); err != nil {
 		t.Fatalf("delete: %v", err)
 	}
 	keys = slices.Delete(keys, 3, 4)
@@ -220,7 +219,7 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 		from, _ := slices.BinarySearch(keys, test.start)
 		want := keys[from:min(from+test.count, len(keys))]
 		var got []string
-		n, err := c.Scan(ctx, churn.Table, test.start, test.count, test.fields, func(key string, fields []load.Field) {
+		n, err := c.Scan(ctx, Table, test.start, test.count, test.fields, func(key string, fields []load.Field) {
 			got = append(got, string([]byte(key)))
 			expected := newRecord(key, "1")
 			if test.fields != nil {
@@ -244,7 +243,7 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 			t.Errorf("scan of %d from %s: %s", test.count, test.start, d)
 		}
 	}
-	if n, err := c.Scan(ctx, churn.Table, keys[0], 10, nil, nil); err != nil || n != 10 {
+	if n, err := c.Scan(ctx, Table, keys[0], 10, nil, nil); err != nil || n != 10 {
 		t.Errorf("an unread scan: %d, %v", n, err)
 	}
 }

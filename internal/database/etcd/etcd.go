@@ -16,6 +16,7 @@ package etcd
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"skerry/internal/database"
@@ -65,6 +66,11 @@ func (d *Etcd) Open(ctx context.Context, properties map[string]string) (load.Cli
 		return nil, err
 	}
 	return openClient(ctx, s, &d.spread)
+}
+
+// ServerProperties implements database.External.
+func (*Etcd) ServerProperties(servers []string, _ string) map[string]string {
+	return map[string]string{PropEndpoints: strings.Join(servers, ",")}
 }
 
 // About describes etcd to the laboratory and its documentation.

@@ -60,6 +60,11 @@ func (*Galera) Find(version, from string) (database.Installation, error) {
 // Properties implements database.Configurable.
 func (*Galera) Properties() []string { return mysql.Properties() }
 
+// ServerProperties implements database.External.
+func (*Galera) ServerProperties(servers []string, _ string) map[string]string {
+	return mysql.ServerProperties(servers)
+}
+
 // Open implements database.Database.
 func (g *Galera) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	c, err := g.driver.Open(ctx, properties)

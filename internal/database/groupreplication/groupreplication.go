@@ -62,6 +62,11 @@ func (*GroupReplication) Find(version, from string) (database.Installation, erro
 // Properties implements database.Configurable.
 func (*GroupReplication) Properties() []string { return mysql.Properties() }
 
+// ServerProperties implements database.External.
+func (*GroupReplication) ServerProperties(servers []string, _ string) map[string]string {
+	return mysql.ServerProperties(servers)
+}
+
 // Open implements database.Database.
 func (g *GroupReplication) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	c, err := g.driver.Open(ctx, properties)

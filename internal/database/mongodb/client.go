@@ -207,6 +207,16 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return nil
 }
 
+// DropTable implements load.Dropper.
+func (c *client) DropTable(ctx context.Context, table string) error {
+	coll, ctx, cancel, err := c.beginOperation(ctx, table)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	return classify(coll.Drop(ctx))
+}
+
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"context"
 	"regexp"
 	"slices"
+	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/install"
@@ -139,6 +140,11 @@ type Pool struct {
 
 // Properties implements database.Configurable.
 func (*Pool) Properties() []string { return Properties() }
+
+// ServerProperties implements database.External. Give mongodb.url for a replica set or credentials.
+func (*Pool) ServerProperties(servers []string, _ string) map[string]string {
+	return map[string]string{PropURL: "mongodb://" + strings.Join(servers, ",") + "/" + databaseName}
+}
 
 // Open returns a client for one worker, of MongoDB or a database with its protocol.
 func (p *Pool) Open(ctx context.Context, properties map[string]string) (load.Client, error) {

@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"skerry/internal/database"
-	"skerry/internal/database/churn"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
@@ -42,7 +41,7 @@ func TestPrimariesLost(t *testing.T) {
 }
 
 // losePrimaries tells what became of the rows.
-func losePrimaries(t *testing.T, concern string, changes int) churn.Account {
+func losePrimaries(t *testing.T, concern string, changes int) dbtest.Account {
 	t.Helper()
 	db := New()
 	c := dbtest.Start(t, db, database.Env{
@@ -51,8 +50,8 @@ func losePrimaries(t *testing.T, concern string, changes int) churn.Account {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(changes)*formTimeout)
 	defer cancel()
 	open := func(ctx context.Context) (load.Client, error) { return db.Open(ctx, c.Properties()) }
-	ledger := churn.NewLedger("p")
-	stop, err := churn.StartWriters(ctx, ledger, open, 4, 100)
+	ledger := dbtest.NewLedger("p")
+	stop, err := dbtest.StartWriters(ctx, ledger, open, 4, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -238,6 +238,15 @@ func (c *Client) runWrite(ctx context.Context, name string, text func(*link, *ta
 	return nil
 }
 
+// DropTable implements load.Dropper.
+func (c *Client) DropTable(ctx context.Context, table string) error {
+	l, err := c.beginOperation(ctx, true)
+	if err != nil {
+		return err
+	}
+	return c.endOperation(ctx, l, l.exec(ctx, "DROP TABLE IF EXISTS "+quote(table)))
+}
+
 // Count counts the rows of a table.
 func (c *Client) Count(ctx context.Context, table string) (int64, error) {
 	l, err := c.beginOperation(ctx, false)

@@ -72,6 +72,11 @@ func (*NDB) Find(version, from string) (database.Installation, error) {
 // Properties implements database.Configurable.
 func (*NDB) Properties() []string { return mysql.Properties() }
 
+// ServerProperties implements database.External.
+func (*NDB) ServerProperties(servers []string, _ string) map[string]string {
+	return mysql.ServerProperties(servers)
+}
+
 // Open implements database.Database.
 func (n *NDB) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	c, err := n.driver.Open(ctx, properties)

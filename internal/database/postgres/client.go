@@ -64,7 +64,7 @@ func (d *Postgres) openClient(ctx context.Context, s settings) (*client, error) 
 	if c.write, err = c.findLane(ctx, readPrimary); err != nil {
 		return fail(err)
 	}
-	if err := d.ensure(ctx, c.write.conn, s); err != nil {
+	if err := dir.ensureTable(ctx, c.write.conn, s); err != nil {
 		return fail(err)
 	}
 	if s.read != readPrimary {
@@ -178,6 +178,9 @@ type directory struct {
 
 	mu    sync.Mutex
 	addrs []string
+
+	schema   sync.Mutex // held while the table is created
+	hasTable bool
 }
 
 func openDirectory(ctx context.Context, s settings) *directory {

@@ -229,6 +229,16 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return err
 }
 
+// DropTable implements load.Dropper.
+func (c *client) DropTable(ctx context.Context, table string) error {
+	s, err := c.beginOperation(ctx, false)
+	if err != nil {
+		return err
+	}
+	_, err = rows(context.Background(), s.conn, "DROP TABLE IF EXISTS "+pgx.Identifier{table}.Sanitize())
+	return s.endOperation(err)
+}
+
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	s, err := c.beginOperation(ctx, true)
 	if err != nil {

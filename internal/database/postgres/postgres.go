@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -32,16 +33,12 @@ const memory = 88 << 20
 
 // Postgres is PostgreSQL as a database. Its value holds what clients share.
 type Postgres struct {
-	mu      sync.Mutex
-	schemas map[string]bool // tables that were made sure of: settings and columns
 	// directories are the members as clients know them.
 	directories database.ClientPool[settings, *directory]
 }
 
 // New returns PostgreSQL.
-func New() *Postgres {
-	return &Postgres{schemas: make(map[string]bool)}
-}
+func New() *Postgres { return &Postgres{} }
 
 var _ database.Database = (*Postgres)(nil)
 
@@ -77,6 +74,11 @@ func (d *Postgres) Open(ctx context.Context, properties map[string]string) (load
 		return nil, err
 	}
 	return d.openClient(ctx, s)
+}
+
+// ServerProperties implements database.External.
+func (*Postgres) ServerProperties(servers []string, _ string) map[string]string {
+	return map[string]string{PropHosts: strings.Join(servers, ",")}
 }
 
 // About is what the laboratory and its documentation know of PostgreSQL.

@@ -16,19 +16,17 @@ const schemaLock = 0x736b65727279
 
 const undefinedTable = "42P01"
 
-// ensure creates the table or adds missing fields, once for each set of settings.
-func (d *Postgres) ensure(ctx context.Context, conn *pgconn.PgConn, s settings) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	what := fmt.Sprint(s.hosts, s.database, s.table, s.prefix, s.fields)
-	if d.schemas[what] {
+// ensureTable creates the table with the workload's fields, or adds those that it lacks, once for all clients that share
+// the directory.
+func (d *directory) ensureTable(ctx context.Context, conn *pgconn.PgConn, s settings) error {
+	d.schema.Lock()
+	defer d.schema.Unlock()
+	if d.hasTable {
 		return nil
 	}
-	if err := ensureTable(ctx, conn, s.table, s.prefix, s.fields); err != nil {
-		return err
-	}
-	d.schemas[what] = true
-	return nil
+	err := ensureTable(ctx, conn, s.table, s.prefix, s.fields)
+	d.hasTable = err == nil
+	return err
 }
 
 func ensureTable(ctx context.Context, conn *pgconn.PgConn, table, prefix string, fields int) error {

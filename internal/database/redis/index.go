@@ -66,6 +66,14 @@ var indexKeys = func() (keys [groups]string) {
 	return keys
 }()
 
+// prefixedIndex returns indexKeys with a prefix. Their slots stay the same: only the text in braces is hashed.
+func prefixedIndex(prefix string) (keys [groups]string) {
+	for g, key := range indexKeys {
+		keys[g] = prefix + key
+	}
+	return keys
+}
+
 var indexSlots = func() (s [groups]int) {
 	for g, key := range indexKeys {
 		s[g] = slotOf(key)
@@ -77,9 +85,9 @@ var indexSlots = func() (s [groups]int) {
 func (c *client) appendIndex(key, command string) {
 	lo, g := len(c.req), slotOf(key)/groupSlots
 	if command == "ZADD" {
-		c.req = appendCommand(c.req, command, indexKeys[g], "0", key)
+		c.req = appendCommand(c.req, command, c.index[g], "0", key)
 	} else {
-		c.req = appendCommand(c.req, command, indexKeys[g], key)
+		c.req = appendCommand(c.req, command, c.index[g], key)
 	}
 	c.queueWrite(indexSlots[g], lo)
 }

@@ -15,7 +15,7 @@ func (c *client) Read(ctx context.Context, _, key string, fields []string, dst [
 	if err != nil {
 		return dst, err
 	}
-	appendGet(c, key, fields)
+	appendGet(c, c.prefix+key, fields)
 	c.runCalls(ctx, deadline, 0)
 	k := &c.calls[0]
 	if k.err != nil {
@@ -77,7 +77,7 @@ func (c *client) Update(ctx context.Context, _, key string, values []load.Field)
 	if err != nil {
 		return err
 	}
-	c.appendSet(key, values)
+	c.appendSet(c.prefix+key, values)
 	c.runCalls(ctx, deadline, 0)
 	return c.calls[0].err
 }
@@ -100,6 +100,7 @@ func (c *client) Insert(ctx context.Context, _, key string, values []load.Field)
 	if err != nil {
 		return err
 	}
+	key = c.prefix + key
 	if !c.scan {
 		c.appendSet(key, values)
 		c.runCalls(ctx, deadline, 0)
@@ -117,6 +118,7 @@ func (c *client) Delete(ctx context.Context, _, key string) error {
 	if err != nil {
 		return err
 	}
+	key = c.prefix + key
 	lo := len(c.req)
 	c.req = appendCommand(c.req, "DEL", key)
 	c.queueWrite(slotOf(key), lo)

@@ -146,13 +146,14 @@ const (
 	PropTimeout   = "redis.timeout"   // milliseconds for an operation that has no other bound; default 10000
 	PropRedirects = "redis.redirects" // MOVED and ASK followed per operation; default 5
 	PropWait      = "redis.wait"      // replicas that must have a write before it counts as done; default 0
+	PropPrefix    = "redis.prefix"    // before every key, also of the index; default none
 	// PropScanProportion is the workload's own property.
 	PropScanProportion = "scanproportion"
 )
 
 // Properties lists the client's properties.
 func Properties() []string {
-	return []string{PropHosts, PropHost, PropPort, PropUser, PropPassword, PropCluster, PropScan, PropTimeout, PropRedirects, PropWait}
+	return []string{PropHosts, PropHost, PropPort, PropUser, PropPassword, PropCluster, PropScan, PropTimeout, PropRedirects, PropWait, PropPrefix}
 }
 
 const (
@@ -170,10 +171,14 @@ type settings struct {
 	timeout        time.Duration
 	redirects      int
 	wait           int
+	prefix         string
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	s := settings{user: p[PropUser], password: p[PropPassword], timeout: defaultTimeout, redirects: defaultRedirects}
+	s := settings{user: p[PropUser], password: p[PropPassword], timeout: defaultTimeout, redirects: defaultRedirects, prefix: p[PropPrefix]}
+	if strings.ContainsAny(s.prefix, "{}*?[]\\") { // a hash tag would put all keys into one slot; others are patterns of SCAN
+		return s, fmt.Errorf("%w: %s: %q contains one of {}*?[]\\", ErrProperty, PropPrefix, s.prefix)
+	}
 	for k := range p {
 		if strings.HasPrefix(k, "redis.") && !slices.Contains(Properties(), k) {
 			return s, fmt.Errorf("%w: unknown %s%s", ErrProperty, k, database.SpellingHint(k, Properties()))

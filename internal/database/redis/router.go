@@ -31,6 +31,7 @@ const (
 // router maps slots to nodes, from any node's slot map and from redirects. Workers with equal properties share it.
 type router struct {
 	settings
+	index [groups]string // the keys of the index
 	// clients query the slot map, by address. connect owns them first, then refreshLoop.
 	clients map[string]*goredis.Client
 	// dial is nil for connections from this process. hello is sent on every new connection.
@@ -53,7 +54,7 @@ type router struct {
 }
 
 func newRouter(ctx context.Context, s settings) (*router, error) {
-	r := &router{settings: s, clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
+	r := &router{settings: s, index: prefixedIndex(s.prefix), clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
 	r.nodes.Store(new([]string))
 	for i := range r.owner {
 		r.owner[i].Store(-1)

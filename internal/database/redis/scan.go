@@ -40,7 +40,7 @@ func (c *client) Scan(ctx context.Context, _, start string, count int, fields []
 	for g := range groups {
 		s.open = append(s.open, part{group: g})
 	}
-	s.low = append(append(s.low[:0], '['), start...)
+	s.low = append(append(append(s.low[:0], '['), c.prefix...), start...)
 	seen := 0
 	for seen < count {
 		sure, err := c.nextKeys(ctx, deadline, count-seen)
@@ -115,7 +115,7 @@ func (c *client) queryParts(ctx context.Context, deadline time.Time, limit int) 
 	for _, p := range s.open {
 		lo := len(c.req)
 		c.req = append(c.req, "*7\r\n$11\r\nZRANGEBYLEX\r\n"...)
-		c.req = appendBulk(c.req, indexKeys[p.group])
+		c.req = appendBulk(c.req, c.index[p.group])
 		if p.last == nil {
 			c.req = appendBulk(c.req, s.low)
 		} else {
@@ -168,7 +168,7 @@ func (c *client) readRecords(
 		}
 		seen++
 		if visit != nil {
-			visit(string(key), f)
+			visit(string(key[len(c.prefix):]), f)
 		}
 	}
 	return seen, nil

@@ -12,9 +12,9 @@ import (
 
 	"skerry/internal/kernel/netns"
 	"skerry/internal/link"
-	"skerry/internal/link/linktest"
 	"skerry/internal/link/netem"
 	"skerry/internal/testkit"
+	"skerry/test/linktest"
 )
 
 // TestAdopt: links outlive the engine that made them, and another one goes on with them.

@@ -222,14 +222,21 @@ func (p *pinger) readAll(s *echoSocket, flags int, note func(*flight, *route, in
 }
 
 func (p *pinger) result(pair int) RTTResult {
-	r := RTTResult{Sent: len(p.flights[pair]), Err: p.routes[pair].err}
+	var samples []time.Duration
 	for _, f := range p.flights[pair] {
 		if f.back != 0 {
-			r.Samples = append(r.Samples, time.Duration(f.back-f.left))
+			samples = append(samples, time.Duration(f.back-f.left))
 		}
 	}
-	r.Lost = r.Sent - len(r.Samples)
-	r.setSamples(r.Samples)
+	r := NewRTTResult(len(p.flights[pair]), samples)
+	r.Err = p.routes[pair].err
+	return r
+}
+
+// NewRTTResult returns the result of a number of probes, of which those with a sample were answered.
+func NewRTTResult(sent int, samples []time.Duration) RTTResult {
+	r := RTTResult{Sent: sent, Lost: sent - len(samples)}
+	r.setSamples(samples)
 	return r
 }
 

@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	"skerry/internal/link"
-	"skerry/internal/link/linktest"
 	"skerry/internal/link/userspace"
 	"skerry/internal/link/userspace/device"
 	"skerry/internal/testkit"
+	"skerry/test/linktest"
 )
 
 func TestMain(m *testing.M) {

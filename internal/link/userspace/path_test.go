@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"skerry/internal/link"
-	"skerry/internal/link/linktest"
 	"skerry/internal/link/probe"
 	"skerry/internal/link/userspace"
 	"skerry/internal/testkit"
+	"skerry/test/linktest"
 )
 
 // split is links whose halves are on two emulators, as on two machines with a network between

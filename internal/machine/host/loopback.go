@@ -3,12 +3,12 @@ package host
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -16,7 +16,14 @@ import (
 	"skerry/internal/machine/process"
 )
 
-type loopbackNode struct{ name, site, addr, dir string }
+// loopbackNode is a node in this process's own network.
+type loopbackNode struct {
+	name, site, addr, dir string
+
+	mu      sync.Mutex
+	running map[*process.Process]struct{}
+	ended   Usage // of processes that have ended
+}
 
 var _ NamespaceHost = (*loopbackNode)(nil)
 
@@ -27,7 +34,7 @@ func NewLoopback(name, site, addr, dir string) (NamespaceHost, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make directory of %s: %w", name, err)
 	}
-	return &loopbackNode{name, site, addr, dir}, nil
+	return &loopbackNode{name: name, site: site, addr: addr, dir: dir, running: map[*process.Process]struct{}{}}, nil
 }
 
 func (n *loopbackNode) Name() string               { return n.name }
@@ -37,11 +44,31 @@ func (n *loopbackNode) Dir() string                { return n.dir }
 func (n *loopbackNode) Netns() string              { return "/proc/self/ns/net" }
 func (n *loopbackNode) Do(f func() error) error    { return f() }
 func (n *loopbackNode) Files() files.System        { return files.Local{} }
-func (n *loopbackNode) Usage() (Usage, error)      { return Usage{}, errors.ErrUnsupported }
 func (n *loopbackNode) ClockOffset() time.Duration { return 0 }
 
 func (n *loopbackNode) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	return DialInside(ctx, n.Do, network, addr)
+}
+
+// Usage adds up the node's processes and their children, by /proc.
+func (n *loopbackNode) Usage() (Usage, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	sum := n.ended
+	for p := range n.running {
+		sum.add(familyUsage(p.PID()))
+	}
+	return sum, nil
+}
+
+// retire keeps what a process used that has ended and has not been waited for.
+func (n *loopbackNode) retire(p *process.Process) {
+	used := familyUsage(p.PID())
+	used.Memory = 0
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.ended.add(used)
+	delete(n.running, p)
 }
 
 // Start runs a program in a process group of its own, because the terminal's Ctrl-C must not end it before its owner does.
@@ -75,9 +102,14 @@ func (n *loopbackNode) Start(_ context.Context, c Command) (Process, error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()
+		if err == nil {
+			n.mu.Lock()
+			n.running[p] = struct{}{}
+			n.mu.Unlock()
+		}
 		started <- err
 		if err == nil {
-			p.Reap(nil)
+			p.Reap(func() { n.retire(p) })
 		}
 	}()
 	if err := <-started; err != nil {

@@ -12,7 +12,7 @@ func trial() record.Trial {
 	return record.Trial{
 		Goodput: 5000, Outcomes: record.Outcomes{OK: 9995, Failed: 5},
 		Operations: map[string]record.OperationSummary{"READ": {Count: 10, Response: record.Latency{P95: 250_000}}},
-		Traffic:    record.Traffic{TotalBytes: 12_000_000},
+		Traffic:    &record.Traffic{TotalBytes: 12_000_000},
 		Audit:      &record.Audit{},
 		Events: []record.EventImpact{
 			{Name: "leave", Kind: "leave", Recovery: record.Recovery{BaselineOps: 1, RecoverS: 40}},

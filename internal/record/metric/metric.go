@@ -52,8 +52,10 @@ func Values(t record.Trial) []Value {
 		out.addPool(p)
 	}
 	out.addSlowest(t.Operations)
-	out.add("traffic.total", Bytes, float64(t.Traffic.TotalBytes))
-	out.add("traffic.data", Bytes, float64(t.Traffic.DataBytes))
+	if t.Traffic != nil {
+		out.add("traffic.total", Bytes, float64(t.Traffic.TotalBytes))
+		out.add("traffic.data", Bytes, float64(t.Traffic.DataBytes))
+	}
 	if a := t.Audit; a != nil {
 		out.add("lost_writes", Number, float64(a.Lost))
 		out.add("stale_copies", Number, float64(a.Stale))
@@ -71,10 +73,12 @@ func Values(t record.Trial) []Value {
 		out.add("host.others", Cores, *others)
 	}
 	out.add("client.cpu", Cores, t.Fidelity.ClientCPU)
-	out.add("cost.cpu", Cores, t.Fidelity.OwnCPU)
-	out.add("cost.memory", Bytes, float64(t.Fidelity.OwnMemory))
-	if t.Outcomes.OK > 0 {
-		out.add("cost.traffic", Bytes, float64(t.Traffic.DataBytes)/float64(t.Outcomes.OK))
+	if t.Traffic != nil {
+		out.add("cost.cpu", Cores, t.Fidelity.OwnCPU)
+		out.add("cost.memory", Bytes, float64(t.Fidelity.OwnMemory))
+		if t.Outcomes.OK > 0 {
+			out.add("cost.traffic", Bytes, float64(t.Traffic.DataBytes)/float64(t.Outcomes.OK))
+		}
 	}
 	return out
 }

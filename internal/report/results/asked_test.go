@@ -64,7 +64,7 @@ func trialOf(c experiment.Cell) record.Trial {
 	t := record.Trial{
 		ID: c.ID, Repetition: c.Repetition, State: record.TrialOK, Verdict: record.Verdict{State: record.Valid}, Parameters: c.Parameters,
 		Goodput: 1, Outcomes: record.Outcomes{OK: 1}, Operations: map[string]record.OperationSummary{}, Load: &record.Load{Rate: 1, Insert: some},
-		Traffic: record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 1}}},
+		Traffic: &record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 1}}},
 	}
 	if c.Experiment.Audit.Enabled {
 		t.Audit = &record.Audit{}

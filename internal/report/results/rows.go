@@ -93,7 +93,7 @@ const pairPrefix = "pair."
 
 // addPairTraffic adds the traffic between nodes other than clients.
 func (r Row) addPairTraffic(t record.Trial) {
-	if t.Outcomes.OK == 0 {
+	if t.Outcomes.OK == 0 || t.Traffic == nil {
 		return
 	}
 	for _, p := range t.Traffic.Pairs {

@@ -131,7 +131,7 @@ func TestRowLoadProbesPairs(t *testing.T) {
 				{StartS: 6, Operations: map[string]record.OperationSummary{"READ-MODIFY-WRITE": {Count: 9,
 					Service: record.Latency{P95: 3000, Max: 1}}}}, {},
 			},
-			Traffic: record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 40}, {From: "Oslo", To: "Rome", Bytes: 60},
+			Traffic: &record.Traffic{Pairs: []record.PairTraffic{{From: "Rome", To: "Oslo", Bytes: 40}, {From: "Oslo", To: "Rome", Bytes: 60},
 				{From: "client", To: "Oslo", Bytes: 7}}},
 		},
 	}}}

@@ -127,7 +127,7 @@ func newTrial(c report.CellFigures, t record.Trial, cell int) Trial {
 func NewDetail(d *record.Dir, t record.Trial, trials int) Detail {
 	l := newLimits(trials)
 	out := Detail{Schema: Schema, ID: t.ID, Links: t.Fidelity.Links, Probes: series.NewProbes(t.Probes),
-		Traffic: newTraffic(t.Traffic.Pairs, l.pairs)}
+		Traffic: newTraffic(t.Traffic, l.pairs)}
 	note := func(err error) {
 		if err != nil {
 			out.Notes = append(out.Notes, err.Error())
@@ -206,7 +206,11 @@ func lowerBandwidth(a, b int64) int64 {
 }
 
 // newTraffic keeps the pairs with the most traffic.
-func newTraffic(pairs []record.PairTraffic, most int) *Traffic {
+func newTraffic(measured *record.Traffic, most int) *Traffic {
+	if measured == nil {
+		return nil
+	}
+	pairs := measured.Pairs
 	if len(pairs) == 0 {
 		return nil
 	}

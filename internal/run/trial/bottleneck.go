@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/sample"
 	"skerry/internal/experiment"
@@ -95,6 +97,9 @@ func throughputBound(e experiment.Experiment, l *lab.Lab, m measurement) record.
 	client := m.fullestClient(e)
 	ev.Client = bottleneck.Use{Used: client.Cores, Limit: client.Of}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), e.ClientNodes()...)
+	if len(m.serverTrips) > 0 {
+		ev.RoundTripS = stat.Mean(m.serverTrips, nil)
+	}
 	return bottleneck.ExplainThroughput(ev)
 }
 
@@ -248,6 +253,9 @@ func latencyBound(e experiment.Experiment, l *lab.Lab, m measurement) *record.La
 	_, ev.FarthestS = distances(l.Links(), used, e.ClientNodes(), e.ClientNodes()...)
 	find := func(q float64) record.LatencyCause {
 		ev.RoundTripS = roundTrip(l.Links(), used, e.ClientNodes(), q)
+		if len(m.serverTrips) > 0 {
+			ev.RoundTripS = stat.Quantile(q, stat.Empirical, m.serverTrips, nil)
+		}
 		p := bottleneck.Percentile{
 			Quantile: q, LatencyS: m.drive.Latency.Response.Quantile(q).Seconds(),
 			LateS: m.drive.Late.Quantile(q).Seconds(),

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/database"
 	"skerry/internal/experiment"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
@@ -33,6 +34,9 @@ func (d driver) loadSpec(cell experiment.Cell, pool experiment.Pool, phase load.
 	tree, err := pool.Workload.Tree()
 	if err != nil {
 		return load.Spec{}, err
+	}
+	if table := d.env.cluster.Properties()[database.PropTable]; table != "" { // of a cluster that Skerry did not start
+		w.Table = table
 	}
 	asked := pool.Workload
 	s := load.Spec{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/external"
 	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
@@ -24,10 +25,11 @@ type environment struct {
 	members  []string // nodes of the cluster
 	lab      *lab.Lab // nil until it is up
 	cluster  database.Cluster
-	testbed  *event.Testbed  // what events act on
-	madeBy   int             // the trial that created lab and cluster, 0 for this one
-	loaded   load.Result     // result of loading the trial's table
-	phases   *PhaseScheduler // shared with trials that run at the same time
+	testbed  *event.Testbed    // what events act on
+	madeBy   int               // the trial that created lab and cluster, 0 for this one
+	loaded   load.Result       // result of loading the trial's table
+	scratch  *external.Scratch // on a cluster that Skerry did not start, nil in a lab
+	phases   *PhaseScheduler   // shared with trials that run at the same time
 	// oldLogSizes is the size of each log of the cluster, in bytes, when this trial began.
 	oldLogSizes map[string]int64
 }
@@ -94,6 +96,7 @@ func (g *environment) tearDown(ctx context.Context, w *record.TrialWriter) error
 			errs = append(errs, fmt.Errorf("remove lab: %w", err))
 		}
 	}
+	errs = append(errs, g.scratch.Release())
 	return errors.Join(errs...)
 }
 
@@ -153,7 +156,7 @@ func (k *ClusterPool) acquire(ctx context.Context, e experiment.Experiment, g *e
 		report.setStage("removing the lab")
 		return false, k.Close(ctx)
 	}
-	g.lab, g.cluster, g.madeBy = k.env.lab, k.env.cluster, k.env.madeBy
+	g.lab, g.cluster, g.scratch, g.madeBy = k.env.lab, k.env.cluster, k.env.scratch, k.env.madeBy
 	g.oldLogSizes = g.logSizes(ctx)
 	*k = ClusterPool{}
 	return true, nil

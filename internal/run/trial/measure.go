@@ -61,6 +61,7 @@ type measurement struct {
 	account      record.Account // what links did to packets
 	probes       []record.Probe
 	real         map[string]record.LinkSeen // by real link
+	serverTrips  []float64                  // s, sorted medians by server; of a cluster that Skerry did not start
 }
 
 // measure drives the workload until it ends or its interval is narrow enough. Concurrently it samples the
@@ -84,6 +85,9 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 		measuring: m, session: s, ctx: beside, drift: drift, events: events, batches: stats.NewBatchMeans(),
 		pools: newPools(m.cell.Experiment), waits: newWaitSeconds(m.cell.Experiment),
 	}
+	if c := m.env.externalCluster(); c != nil {
+		w.serversHere = serversHere(c.Servers())
+	}
 	got, err := w.followDrive()
 	m.report.live.SetMeasuring(w.began, nil)
 	cancel()
@@ -94,6 +98,9 @@ func (m measuring) measure(ctx context.Context) (measurement, error) {
 	got.probes = w.probes
 	if w.real != nil {
 		got.real = w.real.summarise()
+		if m.env.externalCluster() != nil {
+			got.serverTrips = medianTrips(got.real)
+		}
 	}
 	if events != nil {
 		got.events = events.Events()
@@ -124,6 +131,9 @@ type watch struct {
 	waits   *waitSeconds
 	pools   *pools
 	real    *realLinks // nil without real links
+	// serversHere says that servers which Skerry did not start run on this machine: their CPU time is not told from that
+	// of other programs.
+	serversHere bool
 
 	mu         sync.Mutex
 	hostCPUMax float64
@@ -180,6 +190,9 @@ func (w *watch) followDrive() (measurement, error) {
 		traffic: subtractStats(w.before.links, after.links)}
 	if m.started {
 		m.machines, m.otherUse = machineSpans(w.before, after), otherUse(w.before.cpu, after.cpu)
+		if w.serversHere {
+			m.otherUse = verdict.Unknown[verdict.Use]("servers of the cluster run on this machine")
+		}
 		m.otherLabs = len(w.before.cpu.labs) - 1
 	}
 	if m.stopped == "" {
@@ -217,8 +230,7 @@ func (w *watch) startMeasurement() {
 	w.account.start(w.began, time.Now(), w.before.links)
 	w.background.Go(func() { w.fail(w.runSampler(w.began)) })
 	w.background.Go(func() { w.fail(w.measureNetwork(w.began)) })
-	if links := w.env.lab.RealLinks(); len(links) > 0 {
-		w.real = newRealLinks(links)
+	if w.real = w.newRealLinks(); w.real != nil {
 		w.background.Go(func() { w.fail(w.measureReal(w.began)) })
 	}
 	for _, p := range w.cell.Experiment.Pools() {
@@ -229,6 +241,14 @@ func (w *watch) startMeasurement() {
 	if w.drift != nil {
 		w.background.Go(func() { w.fail(w.drift.follow(w.ctx, w.env.testbed.Links, w.report, w.began, w.account.addChange)) })
 	}
+}
+
+// newRealLinks returns the collector of the paths that nothing emulates, nil if there are none.
+func (w *watch) newRealLinks() *realLinks {
+	if c := w.env.externalCluster(); c != nil {
+		return newServerLinks(w.cell.Experiment.ClientNode(), c)
+	}
+	return newLabLinks(w.env.lab)
 }
 
 // addInterval processes what the driver counted in one second.

@@ -3,12 +3,16 @@ package trial
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"gonum.org/v1/gonum/stat"
 
+	"skerry/internal/base/linger"
+	"skerry/internal/database/external"
 	"skerry/internal/lab"
 	"skerry/internal/link/probe"
 	"skerry/internal/record"
@@ -26,12 +30,31 @@ const (
 // second begins; rows are written in order nevertheless.
 type realLinks struct {
 	links []lab.Link
+	// echo measures round trips over all links, in order.
+	echo  func(context.Context) ([]probe.RTTResult, error)
 	trips map[string][]float64 // ms, by link
 	sums  map[string]record.LinkSeen
 }
 
 func newRealLinks(links []lab.Link) *realLinks {
 	return &realLinks{links: links, trips: map[string][]float64{}, sums: map[string]record.LinkSeen{}}
+}
+
+// newLabLinks returns the collector of the real links of a lab, nil if it has none.
+func newLabLinks(l *lab.Lab) *realLinks {
+	links := l.RealLinks()
+	if len(links) == 0 {
+		return nil
+	}
+	count := realEchoCount
+	if len(links) > maxFullEchoLinks {
+		count = 1
+	}
+	r := newRealLinks(links)
+	r.echo = func(ctx context.Context) ([]probe.RTTResult, error) {
+		return l.EchoContinuously(ctx, links, count, realInterval)
+	}
+	return r
 }
 
 // measureReal measures each second from zero until the drive ends.
@@ -49,11 +72,7 @@ func (w *watch) measureReal(zero time.Time) error {
 			written = mine
 			work.Go(func() error {
 				defer close(mine)
-				count := realEchoCount
-				if len(w.real.links) > maxFullEchoLinks {
-					count = 1
-				}
-				got, err := w.env.lab.EchoContinuously(ctx, w.real.links, count, realInterval)
+				got, err := w.real.echo(ctx)
 				<-before // cannot block: its goroutine has the same context
 				if err != nil {
 					return err
@@ -171,4 +190,118 @@ func networkSecond(ctx context.Context, l *lab.Lab) (record.NetworkSecond, error
 		row.Mean = ms(sum) / float64(answered)
 	}
 	return row, nil
+}
+
+// Connections to each server of a cluster that Skerry did not start: before the workload, and in each second of the
+// measurement. More would be load of its own.
+const (
+	serverDials       = 10
+	serverDialPause   = 20 * time.Millisecond
+	serverDialsSecond = 1
+)
+
+// externalCluster returns the trial's cluster if Skerry did not start it, or nil.
+func (g *environment) externalCluster() *external.Cluster {
+	c, _ := g.cluster.(*external.Cluster)
+	return c
+}
+
+// probe measures the links of the lab, or the paths to the servers of a cluster that Skerry did not start.
+func (g *environment) probe(ctx context.Context, client string) ([]record.LinkFidelity, error) {
+	if c := g.externalCluster(); c != nil {
+		return probeServers(ctx, client, c), nil
+	}
+	return probeLinks(ctx, g.lab)
+}
+
+// serverPath is the ID of the network between the client and a server, in the place of a link.
+func serverPath(client, server string) string { return client + "~" + server }
+
+// probeServers measures the round trip from this machine to each server.
+func probeServers(ctx context.Context, client string, c *external.Cluster) []record.LinkFidelity {
+	servers := c.Servers()
+	results := dialServers(ctx, servers, serverDials)
+	all := make([]record.LinkFidelity, len(servers))
+	for i, s := range servers {
+		all[i] = record.LinkFidelity{ID: serverPath(client, s), From: client, To: s, Real: true}
+		if len(results[i].Samples) > 0 {
+			all[i].Answered, all[i].RTTMS, all[i].RTTP99MS = true, ms(results[i].Median), ms(results[i].P99)
+		}
+	}
+	return all
+}
+
+// newServerLinks returns the collector of the round trips to servers.
+func newServerLinks(client string, c *external.Cluster) *realLinks {
+	servers := c.Servers()
+	links := make([]lab.Link, len(servers))
+	for i, s := range servers {
+		links[i] = lab.Link{ID: serverPath(client, s), A: client, B: s, Real: true}
+	}
+	r := newRealLinks(links)
+	r.echo = func(ctx context.Context) ([]probe.RTTResult, error) {
+		return dialServers(ctx, servers, serverDialsSecond), nil
+	}
+	return r
+}
+
+// dialServers connects count times to each server, all servers at the same time. A connection that fails is lost.
+func dialServers(ctx context.Context, servers []string, count int) []probe.RTTResult {
+	results := make([]probe.RTTResult, len(servers))
+	var all sync.WaitGroup
+	for i, s := range servers {
+		all.Go(func() {
+			var samples []time.Duration
+			sent := 0
+			for range count {
+				sent++
+				if took, err := external.DialTime(ctx, s); err == nil {
+					samples = append(samples, took)
+				}
+				if count > 1 && linger.For(ctx, serverDialPause) != nil {
+					break
+				}
+			}
+			results[i] = probe.NewRTTResult(sent, samples)
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// medianTrips returns the medians of paths that answered, in seconds, sorted.
+func medianTrips(seen map[string]record.LinkSeen) (trips []float64) {
+	for _, s := range seen {
+		if s.Sent > s.Lost {
+			trips = append(trips, s.MedianMS/1000)
+		}
+	}
+	slices.Sort(trips)
+	return trips
+}
+
+// serversHere reports whether any server runs on this machine: its processes are then other programs to the sampler.
+func serversHere(servers []string) bool {
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(servers, func(s string) bool {
+		host, _, err := net.SplitHostPort(s)
+		if err != nil {
+			return false
+		}
+		ips := []net.IP{net.ParseIP(host)}
+		if ips[0] == nil {
+			if ips, err = net.LookupIP(host); err != nil {
+				return false
+			}
+		}
+		return slices.ContainsFunc(ips, func(ip net.IP) bool {
+			return ip.IsLoopback() || slices.ContainsFunc(addrs, func(a net.Addr) bool {
+				n, ok := a.(*net.IPNet)
+				return ok && n.IP.Equal(ip)
+			})
+		})
+	})
 }

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 
+	"gonum.org/v1/gonum/stat"
+
 	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/sample"
 	"skerry/internal/evidence/stats"
@@ -129,6 +131,9 @@ func poolBound(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab
 	ev.Throughput, ev.Dropped, ev.LatencyS = d.Throughput(), d.DroppedRate(), d.Latency.Service.Mean().Seconds()
 	ev.Client = bottleneck.Use{Used: m.clientUse(e, p.Node(e)), Limit: clientCores(p.ClientSpec(e))}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), p.Node(e))
+	if len(m.serverTrips) > 0 {
+		ev.RoundTripS = stat.Mean(m.serverTrips, nil)
+	}
 	return bottleneck.ExplainThroughput(ev)
 }
 

@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/external"
 	"skerry/internal/event"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
 	"skerry/internal/lab/service"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/local"
 	"skerry/internal/run/multihost"
 )
 
@@ -114,6 +116,12 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 		return err
 	}
 	c.Scale, c.Engine, c.Seed = e.SetupScale, e.Engine, s.cell.Seed
+	if e.Database.Cluster != nil {
+		if g.scratch, err = external.NewScratch(external.ScratchRoot(c.DataDir), c.Name); err != nil {
+			return err
+		}
+		c.Machine = local.BareMachine{Dir: g.scratch.Dir(), Exe: c.Exe}
+	}
 	c.Members, c.Ports = e.Members(s.database), ports.All
 	if s.machines != nil {
 		s.report.setStage("connecting to the machines")
@@ -177,10 +185,13 @@ func (s setup) startCluster(ctx context.Context, control host.Host, t table) err
 	s.report.setStage("starting " + g.database)
 	var err error
 	g.cluster, err = s.database.Start(ctx, database.Env{
-		Nodes: nodes, Control: control, Installation: s.installation,
+		Nodes: nodes, Control: control, Installation: s.installation, Scratch: g.scratch.Dir(),
 		Options: e.Database.Options, RTT: s.longestRTT(g.lab), Contact: contact, Log: s.lab.Log, Progress: s.report.setStage,
 	})
 	if err != nil {
+		if e.Database.Cluster != nil {
+			return fmt.Errorf("use %s at %s: %w", g.database, e.Database.Cluster, err)
+		}
 		return g.explain(ctx, fmt.Errorf("start %s on %d nodes: %w", g.database, len(nodes), err))
 	}
 	workloads := s.sharing.Workloads

@@ -107,7 +107,11 @@ func (w *watch) runSampler(zero time.Time) error {
 	if w.governor != nil {
 		s.FlavorState = w.governor.State
 	}
+	servers := w.serversHere
 	return s.Run(w.ctx, zero, func(rows []record.NodeSecond) error {
+		if servers { // they are no other programs
+			rows[len(rows)-1].Foreign = 0
+		}
 		w.report.live.AddNodes(rows)
 		w.addSamples(rows)
 		if err := w.report.writer.NodeSeconds(rows...); err != nil {

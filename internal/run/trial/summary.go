@@ -26,7 +26,9 @@ func summarise(t *record.Trial, e experiment.Experiment, l *lab.Lab, m measureme
 	t.Errors = errorCounts(l, d.Errors)
 	t.Operations, t.Probes = d.Summaries(), m.probes
 	t.Events = recovery.MeasureEvents(told, m.bins, d.Duration.Seconds(), recoveryRules(e))
-	t.Traffic = sumTraffic(l.Links(), m.traffic, e.ClientNodes())
+	if e.Database.Cluster == nil {
+		t.Traffic = sumTraffic(l.Links(), m.traffic, e.ClientNodes())
+	}
 	t.Pools = summarisePools(e, l, m)
 	for _, p := range d.Pools { // at most one inserts
 		t.Keys = cmp.Or(t.Keys, p.Keys())
@@ -97,14 +99,14 @@ func nodeByAddress(l *lab.Lab, address string) string {
 }
 
 // sumTraffic sums the traffic between each pair of nodes.
-func sumTraffic(links []lab.Link, stats []link.Stats, clients []string) record.Traffic {
+func sumTraffic(links []lab.Link, stats []link.Stats, clients []string) *record.Traffic {
 	bytes := map[[2]string]int64{}
 	counted := byID(stats)
 	for _, l := range links {
 		bytes[[2]string{l.A, l.B}] += int64(counted[l.ID].AB.Bytes)
 		bytes[[2]string{l.B, l.A}] += int64(counted[l.ID].BA.Bytes)
 	}
-	var t record.Traffic
+	t := new(record.Traffic)
 	for ends, n := range bytes {
 		t.Pairs = append(t.Pairs, record.PairTraffic{From: ends[0], To: ends[1], Bytes: n})
 		t.TotalBytes += n

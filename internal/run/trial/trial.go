@@ -145,7 +145,7 @@ func run(ctx context.Context, c Config, report reporter, result *record.Trial) (
 	}
 	result.Load = loadRecord(g.lab, g.loaded)
 	report.setStage("probing the links")
-	links, err := probeLinks(work, g.lab)
+	links, err := g.probe(work, e.ClientNode())
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import { readDetail } from '../data/load'
 import { bytes, duration, figure, percent, thousands, units } from '../format/format'
 import { h, replace } from '../ui/dom'
 import { table } from '../ui/table'
-import { badge } from './overview'
+import { badge, emulated } from './overview'
 import { select } from './compare'
 
 interface TrialEvent { trial: Trial; event: EventImpact }
@@ -207,7 +207,7 @@ function evidence(run: Run, open: (trial: number) => void): HTMLElement {
     { head: 'trial', key: (t) => t.id, cell: (t) => h('a', { href: '#trial', onclick: () => open(t.id) }, `${t.id}`) },
     { head: 'verdict', cell: (t) => badge(t.state === 'ok' ? t.verdict.state : t.state) },
     { head: 'round trip error', numeric: true, key: (t) => t.fidelity.worst_rtt_error_ms,
-      cell: (t) => (t.detail ? units.milliseconds.write(t.fidelity.worst_rtt_error_ms) : '–') },
+      cell: (t) => (t.detail && emulated(t) ? units.milliseconds.write(t.fidelity.worst_rtt_error_ms) : '–') },
     { head: 'emulator late, p99', numeric: true, key: (t) => t.fidelity.emulator_late_p99_us,
       cell: (t) => (t.detail && t.fidelity.emulator_late_p99_us >= 0 ? duration(t.fidelity.emulator_late_p99_us) : 'not known') },
     { head: 'dropped', numeric: true, key: (t) => t.fidelity.emulator_drops, cell: (t) => thousands(t.fidelity.emulator_drops) },

@@ -29,6 +29,9 @@ export function overview(run: Run, open: (trial: number) => void): HTMLElement {
           h('ul', { class: 'plain' }, [...(run.warnings ?? []), ...(run.notes ?? [])].map((w) => h('li', {}, w)))) : null))
 }
 
+/** emulated says that a trial's links were emulated: only those have an error. */
+export const emulated = (t: Trial): boolean => (t.fidelity.links ?? []).some((l) => !l.real)
+
 function kpis(run: Run): HTMLElement {
   const t = run.tally
   const sum = (f: (x: Trial) => number) => run.trials.reduce((n, x) => n + f(x), 0)
@@ -42,7 +45,7 @@ function kpis(run: Run): HTMLElement {
       ? 'good' : 'bad'),
     kpi(thousands(all), 'operations measured'),
     all > 0 ? kpi(ok === all ? 'none' : percent((all - ok) / all), 'of operations not ok', ok === all ? 'good' : 'bad') : null,
-    run.trials.length ? kpi(`${figure(worst)} ms`, 'largest error of a link’s round trip') : null,
+    run.trials.some(emulated) ? kpi(`${figure(worst)} ms`, 'largest error of a link’s round trip') : null,
     took > 0 ? kpi(clock(took), took >= 120 ? 'minutes from first to last trial' : 'from first to last trial') : null)
 }
 

@@ -1,4 +1,4 @@
-package churn
+package dbtest
 
 import (
 	"context"
@@ -171,8 +171,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-func plan(nodes []host.Host, seed uint64, changes int) Plan {
-	return Plan{Changes: changes, Seed: seed, Nodes: nodes, Members: []string{"n1", "n2", "n3"}, Least: 2,
+func plan(nodes []host.Host, seed uint64, changes int) ChurnPlan {
+	return ChurnPlan{Changes: changes, Seed: seed, Nodes: nodes, Members: []string{"n1", "n2", "n3"}, Least: 2,
 		Fixed: map[string]string{"n1": "it holds the keys"}, Abrupt: true, Writers: 2, Rate: 1000, Timeout: time.Minute}
 }
 
@@ -182,7 +182,7 @@ func TestRandomChanges(t *testing.T) {
 	for range 2 {
 		m := newMemory("n1", "n2", "n3")
 		m.fixed = "n2"
-		r, err := Run(t.Context(), m, m.open, plan(nodes, 7, 30))
+		r, err := RunChurn(t.Context(), m, m.open, plan(nodes, 7, 30))
 		if err != nil || len(r.Steps) != 30 || r.Seed != 7 {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -196,7 +196,7 @@ func TestRandomChanges(t *testing.T) {
 		first = steps
 	}
 	m := newMemory("n1", "n2", "n3")
-	if _, err := Run(t.Context(), m, m.open, plan(nodes[:1], 1, 1)); !errors.Is(err, ErrNoChange) {
+	if _, err := RunChurn(t.Context(), m, m.open, plan(nodes[:1], 1, 1)); !errors.Is(err, ErrNoChange) {
 		t.Errorf("error %v where nothing can change", err)
 	}
 }

@@ -1,10 +1,4 @@
-// Package churn makes members join and leave a running database at random while clients write
-// rows, and checks afterwards that every acknowledged row is still there.
-//
-//	writers  ──insert, update──►  cluster  ◄──join, leave── Run
-//	   │                             │
-//	   └────────► Ledger ◄──read back┘  after the last change
-package churn
+package dbtest
 
 import (
 	"context"
@@ -28,8 +22,8 @@ var (
 	ErrNoChange = errors.New("no change of membership is possible")
 )
 
-// Plan describes a run.
-type Plan struct {
+// ChurnPlan describes a run.
+type ChurnPlan struct {
 	// Changes is the number of joins and leaves.
 	Changes int
 	// Seed is the seed of the random choice.
@@ -52,8 +46,8 @@ type Plan struct {
 	Progress func(string)
 }
 
-// Step is one change that was made.
-type Step struct {
+// ChurnStep is one change that was made.
+type ChurnStep struct {
 	Node     string        `json:"node"`
 	Join     bool          `json:"join"`
 	Abrupt   bool          `json:"abrupt,omitempty"`
@@ -62,7 +56,7 @@ type Step struct {
 }
 
 // String describes the step in words.
-func (s Step) String() string {
+func (s ChurnStep) String() string {
 	verb := "leave of " + s.Node
 	if s.Join {
 		verb = "join of " + s.Node
@@ -73,17 +67,17 @@ func (s Step) String() string {
 	return verb
 }
 
-// Report is the result of a run.
-type Report struct {
-	Seed  uint64 `json:"seed"`
-	Steps []Step `json:"steps"`
+// ChurnReport is the result of a run.
+type ChurnReport struct {
+	Seed  uint64      `json:"seed"`
+	Steps []ChurnStep `json:"steps"`
 	Account
 }
 
 // Run writes rows, changes the membership, and reads all rows back. The report covers the steps until an error,
 // which wraps ErrLost for lost rows.
-func Run(ctx context.Context, c database.Cluster, open load.OpenClient, p Plan) (Report, error) {
-	report := Report{Seed: p.Seed}
+func RunChurn(ctx context.Context, c database.Cluster, open load.OpenClient, p ChurnPlan) (ChurnReport, error) {
+	report := ChurnReport{Seed: p.Seed}
 	ledger := NewLedger(fmt.Sprintf("c%d-", p.Seed%1000))
 	stop, err := StartWriters(ctx, ledger, open, p.Writers, p.Rate)
 	if err != nil {
@@ -99,13 +93,13 @@ func Run(ctx context.Context, c database.Cluster, open load.OpenClient, p Plan) 
 }
 
 // Apply makes the changes and returns the completed ones.
-func (p Plan) Apply(ctx context.Context, c database.Cluster) ([]Step, error) {
+func (p ChurnPlan) Apply(ctx context.Context, c database.Cluster) ([]ChurnStep, error) {
 	random := rand.New(rand.NewPCG(p.Seed, 0))
 	members, fixed := slices.Clone(p.Members), make(map[string]bool)
 	for name := range p.Fixed {
 		fixed[name] = true
 	}
-	var steps []Step
+	var steps []ChurnStep
 	for len(steps) < p.Changes {
 		step, node, err := p.choose(random, members, fixed)
 		if err != nil {
@@ -137,7 +131,7 @@ func (p Plan) Apply(ctx context.Context, c database.Cluster) ([]Step, error) {
 	return steps, nil
 }
 
-func (p Plan) applyStep(ctx context.Context, c database.Cluster, s Step, node host.Host) (database.Change, error) {
+func (p ChurnPlan) applyStep(ctx context.Context, c database.Cluster, s ChurnStep, node host.Host) (database.Change, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.Timeout, fmt.Errorf("not complete after %v", p.Timeout))
 	defer cancel()
 	if s.Join {
@@ -146,19 +140,19 @@ func (p Plan) applyStep(ctx context.Context, c database.Cluster, s Step, node ho
 	return c.Leave(ctx, node, database.Manner(s.Abrupt))
 }
 
-func (p Plan) choose(random *rand.Rand, members []string, fixed map[string]bool) (Step, host.Host, error) {
-	var steps []Step
+func (p ChurnPlan) choose(random *rand.Rand, members []string, fixed map[string]bool) (ChurnStep, host.Host, error) {
+	var steps []ChurnStep
 	var nodes []host.Host
 	for _, n := range p.Nodes {
 		is := slices.Contains(members, n.Name())
 		if is && (len(members) <= p.Least || fixed[n.Name()]) {
 			continue
 		}
-		steps = append(steps, Step{Node: n.Name(), Join: !is})
+		steps = append(steps, ChurnStep{Node: n.Name(), Join: !is})
 		nodes = append(nodes, n)
 	}
 	if len(steps) == 0 {
-		return Step{}, nil, fmt.Errorf("%w: members %v", ErrNoChange, members)
+		return ChurnStep{}, nil, fmt.Errorf("%w: members %v", ErrNoChange, members)
 	}
 	i := random.IntN(len(steps))
 	abrupt := random.IntN(2) == 0

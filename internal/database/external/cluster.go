@@ -1,0 +1,261 @@
+package external
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/linger"
+	"skerry/internal/database"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
+	"skerry/internal/machine/process"
+)
+
+// Cluster is a cluster that Skerry did not start, with a table of its own.
+type Cluster struct {
+	database   *Database
+	scratch    string // directory for the name of the table
+	servers    []string
+	properties map[string]string
+	started    bool // by the command up
+}
+
+var _ database.Cluster = (*Cluster)(nil)
+
+// tablePrefix begins the name of every table. Names are valid in all databases: lower-case letters, digits and _, and
+// at most 32 characters.
+const tablePrefix = "skerry_"
+
+// newTable draws the name of a table.
+func newTable() (string, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return "", fmt.Errorf("draw the name of a table: %w", err)
+	}
+	return tablePrefix + hex.EncodeToString(b[:]), nil
+}
+
+func start(ctx context.Context, d *Database, env database.Env) (*Cluster, error) {
+	c := &Cluster{database: d, scratch: env.Scratch}
+	err := c.start(ctx, env)
+	if err != nil {
+		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	}
+	return c, nil
+}
+
+func (c *Cluster) start(ctx context.Context, env database.Env) error {
+	s := c.database.spec
+	if s.Up != "" {
+		env.ReportProgress(c.database.Name(), "starting the cluster: %s", s.Up)
+		c.started = true // also after a failure half-way: down runs
+		if _, err := process.RunShell(ctx, c.command("up", s.Up)); err != nil {
+			return err
+		}
+	}
+	if err := c.findServers(ctx); err != nil {
+		return err
+	}
+	if s.Ready != "" {
+		env.ReportProgress(c.database.Name(), "waiting until the cluster serves: %s", s.Ready)
+		if err := process.RunShellUntil(ctx, c.command("ready", s.Ready)); err != nil {
+			return err
+		}
+	}
+	if err := c.awaitServers(ctx); err != nil {
+		return err
+	}
+	return c.makeTable(ctx)
+}
+
+func (c *Cluster) command(name, text string) process.ShellCommand {
+	return process.ShellCommand{Name: name, Text: text, Dir: c.database.dir, Timeout: c.database.spec.Timeout.Duration()}
+}
+
+// findServers sets the servers.
+func (c *Cluster) findServers(ctx context.Context) error {
+	s := c.database.spec
+	if s.ServersFrom == "" {
+		c.servers = s.Servers
+		return nil
+	}
+	out, err := process.RunShell(ctx, c.command("servers_from", s.ServersFrom))
+	if err != nil {
+		return err
+	}
+	if c.servers, err = parseServers(out); err != nil {
+		return fmt.Errorf("command servers_from: %w", err)
+	}
+	return nil
+}
+
+// awaitServers waits until all servers accept connections: for the timeout if Skerry's command started them, else once.
+func (c *Cluster) awaitServers(ctx context.Context) error {
+	limit := c.database.spec.Timeout.Duration()
+	if !c.started {
+		limit = 0
+	}
+	began := time.Now()
+	for {
+		err := c.Ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if time.Since(began) >= limit {
+			return advice.With(err, "check that the servers run and that this machine reaches them")
+		}
+		if err := linger.For(ctx, connectPause); err != nil {
+			return err
+		}
+	}
+}
+
+const connectPause = 200 * time.Millisecond
+
+// makeTable draws the table's name, records it, and lets a client create the table.
+func (c *Cluster) makeTable(ctx context.Context) error {
+	table, err := newTable()
+	if err != nil {
+		return err
+	}
+	c.properties = c.database.ServerProperties(c.servers, table)
+	maps.Copy(c.properties, c.database.spec.Properties)
+	c.properties[database.PropTable] = table
+	// Before anything exists on the cluster.
+	if err := recordIntent(c.scratch, intent{Database: c.database.Name(), Properties: c.properties, Created: time.Now().UTC()}); err != nil {
+		return err
+	}
+	client, err := c.database.Open(ctx, c.properties)
+	if err == nil {
+		err = client.Close()
+	}
+	if err == nil {
+		_, err = c.Count(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("connect to %s: %w", c.database.spec, err)
+	}
+	return nil
+}
+
+// Servers are the addresses of the cluster's servers.
+func (c *Cluster) Servers() []string { return slices.Clone(c.servers) }
+
+func (c *Cluster) Properties() map[string]string { return maps.Clone(c.properties) }
+
+// Ready implements database.Cluster: every server accepts connections.
+func (c *Cluster) Ready(ctx context.Context) error {
+	errs := make([]error, len(c.servers))
+	var all sync.WaitGroup
+	for i, s := range c.servers {
+		all.Go(func() {
+			if _, err := DialTime(ctx, s); err != nil {
+				errs[i] = fmt.Errorf("%w: %w", database.ErrNotReady, err)
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// DialTime measures how long a TCP connection to a server takes: one round trip. The name is resolved before.
+func DialTime(ctx context.Context, server string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	addr, err := resolve(ctx, server)
+	if err != nil {
+		return 0, fmt.Errorf("server %s: %w", server, err)
+	}
+	began := time.Now()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
+	took := time.Since(began)
+	if err != nil {
+		return 0, fmt.Errorf("server %s does not accept connections: %w", server, err)
+	}
+	return took, conn.Close()
+}
+
+func resolve(ctx context.Context, server string) (string, error) {
+	name, port, err := net.SplitHostPort(server)
+	if err != nil || net.ParseIP(name) != nil {
+		return server, err
+	}
+	addrs, err := net.DefaultResolver.LookupHost(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return net.JoinHostPort(addrs[0], port), nil
+}
+
+// Members implements database.Cluster. What servers hold is unknown.
+func (c *Cluster) Members(ctx context.Context) ([]database.Member, error) {
+	members := make([]database.Member, len(c.servers))
+	for i, s := range c.servers {
+		members[i] = database.Member{Node: s, State: "up"}
+		if _, err := DialTime(ctx, s); err != nil {
+			members[i].State = "unreachable"
+		}
+	}
+	return members, nil
+}
+
+func (c *Cluster) Count(ctx context.Context) (int64, error) {
+	return database.CountTable(ctx, c.database.External, c.properties)
+}
+
+// Clear implements database.Cluster. The next client creates the table again.
+func (c *Cluster) Clear(ctx context.Context) error {
+	return database.DropTable(ctx, c.database.External, c.properties)
+}
+
+func (c *Cluster) Join(context.Context, host.Host) (database.Change, error) {
+	return database.Change{}, c.refuse("join")
+}
+
+func (c *Cluster) Leave(context.Context, host.Host, database.Manner) (database.Change, error) {
+	return database.Change{}, c.refuse("leave")
+}
+
+func (c *Cluster) Halt(context.Context, host.Host, database.Manner) error { return c.refuse("halt") }
+
+func (c *Cluster) Revive(context.Context, host.Host) error { return c.refuse("revive") }
+
+func (c *Cluster) refuse(what string) error {
+	return fmt.Errorf("%s: %w on a cluster that Skerry did not start", what, database.ErrUnsupported)
+}
+
+// Stop implements database.Cluster: it drops the table, and runs down if up has run. If the table cannot be dropped, its
+// name stays in the scratch directory.
+func (c *Cluster) Stop(ctx context.Context) error {
+	var errs []error
+	if c.properties != nil {
+		err := database.DropTable(ctx, c.database.External, c.properties)
+		if err != nil {
+			err = advice.With(fmt.Errorf("drop table %s: %w", c.properties[database.PropTable], err), "the next run drops it")
+		} else {
+			err = settleIntent(c.scratch)
+		}
+		errs = append(errs, err)
+	}
+	if down := c.database.spec.Down; down != "" && c.started {
+		_, err := process.RunShell(ctx, c.command("down", down))
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Failed implements database.Cluster: how servers end is not observed.
+func (c *Cluster) Failed() <-chan struct{} { return nil }
+
+func (c *Cluster) Err() error { return nil }
+
+func (c *Cluster) Logs() map[string]files.File { return nil }

@@ -1,0 +1,180 @@
+// Package external drives clusters that Skerry did not start: the user's own servers, and what Kubernetes, Swarm, Compose
+// or a managed service run.
+//
+//	up ─► servers_from ─► ready ─► table ─► trials ─► table dropped ─► down
+//
+// Invariant: nothing of the user's is harmed. A trial writes to one table. The name of the table has 64 random bits that
+// are drawn after all others wrote theirs, so that no table, key prefix or collection of others has it. The name is on
+// this machine's disk before the first client can create the table (recordIntent), and it is removed from there only
+// after the table was dropped. So at every moment, whatever process is killed:
+//
+//   - a table of Skerry's on a cluster has its name in a scratch directory, and
+//   - the name in a scratch directory can be dropped, whether the table exists or not, and harms nobody.
+//
+// Sweep drops the tables of scratch directories whose process has died; the kernel releases the lock of a scratch directory with its process.
+package external
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/base/unit"
+	"skerry/internal/database"
+	"skerry/internal/load"
+)
+
+// Spec describes a cluster that Skerry did not start. Commands are lines for /bin/sh. They run on the machine that runs
+// skerry, in the directory of the experiment file, with the environment of skerry.
+type Spec struct {
+	// Servers are the addresses of servers, HOST:PORT.
+	Servers []string `yaml:"servers" json:"servers,omitempty"`
+	// ServersFrom is a command that prints these addresses, separated by white space or commas, instead of servers.
+	ServersFrom string `yaml:"servers_from" json:"servers_from,omitempty"`
+	// Up is a command that starts the cluster, before each trial. With reuse it runs once.
+	Up string `yaml:"up" json:"up,omitempty"`
+	// Ready is a command that succeeds when the cluster serves. It is repeated until it succeeds.
+	Ready string `yaml:"ready" json:"ready,omitempty"`
+	// Down is a command that removes the cluster after the trial, also after a failure and after Ctrl-C.
+	Down string `yaml:"down" json:"down,omitempty"`
+	// Timeout bounds each of these commands, and the time until all servers accept connections.
+	Timeout unit.Duration `yaml:"timeout" json:"timeout" jsonschema:"default=5m"`
+	// Properties are further properties of the clients, such as redis.user (see databases.md).
+	Properties map[string]string `yaml:"properties" json:"properties,omitempty"`
+}
+
+// Alternatives excludes servers and servers_from from each other.
+func (Spec) Alternatives() [][]string { return [][]string{{"servers", "servers_from"}} }
+
+// Shorthand lets "cluster: [host:6379]" stand for "cluster: {servers: [host:6379]}".
+func (Spec) Shorthand() string { return "servers" }
+
+// Check returns the mistakes of a spec by the key that they concern.
+func (s Spec) Check() map[string]error {
+	mistakes := map[string]error{}
+	if len(s.Servers) == 0 && s.ServersFrom == "" {
+		mistakes[""] = fmt.Errorf("give servers, or servers_from")
+	}
+	if _, err := checkServers(s.Servers); err != nil && len(s.Servers) > 0 {
+		mistakes["servers"] = err
+	}
+	if s.Down != "" && s.Up == "" {
+		mistakes["down"] = fmt.Errorf("down without up would remove a cluster that this experiment did not start")
+	}
+	return mistakes
+}
+
+// Commands lists the commands of a spec, in the order in which a trial runs them.
+func (s Spec) Commands() (all []string) {
+	for _, c := range []string{s.Up, s.ServersFrom, s.Ready, s.Down} {
+		if c != "" {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// ID tells clusters apart: "cluster", and a hash of the spec.
+func (s Spec) ID() string {
+	text, err := json.Marshal(s)
+	if err != nil { // plain data
+		return "cluster"
+	}
+	sum := sha256.Sum256(text)
+	return "cluster-" + hex.EncodeToString(sum[:4])
+}
+
+// String describes where the cluster is, for people.
+func (s Spec) String() string {
+	if len(s.Servers) > 0 {
+		return strings.Join(s.Servers, ", ")
+	}
+	return "servers that " + s.ServersFrom + " prints"
+}
+
+// parseServers reads the output of servers_from.
+func parseServers(text string) ([]string, error) {
+	return checkServers(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n,", r) }))
+}
+
+// checkServers returns the servers if all are HOST:PORT and none is given twice.
+func checkServers(servers []string) ([]string, error) {
+	if len(servers) == 0 {
+		return nil, fmt.Errorf("no server is given")
+	}
+	for i, s := range servers {
+		host, port, err := net.SplitHostPort(s)
+		if err != nil || host == "" || port == "" || port == "0" {
+			return nil, fmt.Errorf("%q is not HOST:PORT", s)
+		}
+		if slices.Contains(servers[:i], s) {
+			return nil, fmt.Errorf("server %s is given twice", s)
+		}
+	}
+	return servers, nil
+}
+
+// connectTimeout bounds one attempt to connect to a server.
+const connectTimeout = 5 * time.Second
+
+// Database is a database whose cluster Skerry did not start.
+type Database struct {
+	database.External
+	spec Spec
+	dir  string // of commands
+}
+
+// New returns the database d for the cluster of a spec, whose commands run in dir.
+func New(d database.Database, s Spec, dir string) (*Database, error) {
+	e, ok := d.(database.External)
+	if !ok {
+		return nil, advice.With(fmt.Errorf("%w: %s on a cluster that Skerry did not start", database.ErrUnsupported, d.Name()),
+			"let Skerry start it: remove cluster, and give a topology")
+	}
+	return &Database{External: e, spec: s, dir: dir}, nil
+}
+
+var _ database.Configurable = (*Database)(nil)
+
+// Capabilities implements database.Database: members are not Skerry's to start, stop or read one by one.
+func (d *Database) Capabilities() database.Capabilities {
+	own := d.External.Capabilities()
+	return database.Capabilities{Scan: own.Scan, Tree: own.Tree}
+}
+
+func (d *Database) Properties() []string { return database.ClientProperties(d.External) }
+
+// Check implements database.Database. Options are settings of servers.
+func (d *Database) Check(_ int, options database.Options) error {
+	for name := range options {
+		return advice.With(fmt.Errorf("option %s: servers of a cluster that Skerry did not start have their own settings", name),
+			"give properties of clients under cluster.properties")
+	}
+	return nil
+}
+
+// Find implements database.Database: nothing is installed.
+func (d *Database) Find(string, string) (database.Installation, error) {
+	return database.Installation{Database: d.Name(), Version: "unknown"}, nil
+}
+
+// Start implements database.Database. It starts the cluster, waits until it serves, and lets a client create the
+// table. After an error the cluster is down again and the table is dropped.
+func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	c, err := start(ctx, d, env)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (d *Database) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
+	return d.External.Open(ctx, properties)
+}

@@ -1,0 +1,71 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestRunShell(t *testing.T) {
+	dir := t.TempDir()
+	out, err := RunShell(t.Context(), ShellCommand{Name: "list", Text: "echo shown >&2; pwd; echo $OF", Dir: dir, Env: []string{"OF=me"}})
+	if err != nil || out != dir+"\nme" {
+		t.Errorf("%q, %v", out, err)
+	}
+	_, err = RunShell(t.Context(), ShellCommand{Name: "up", Text: "echo no such namespace >&2; exit 3"})
+	if err == nil || err.Error() != "command up: exit status 3: no such namespace" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestTimeoutKillsTheGroup: a child of the command ends with it.
+func TestTimeoutKillsTheGroup(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	_, err := RunShell(t.Context(), ShellCommand{Name: "ready", Text: "sleep 600 & echo $! >" + file + "; wait", Timeout: 300 * time.Millisecond})
+	if !errors.Is(err, ErrTimeout) {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ended := time.Now().Add(time.Minute); syscall.Kill(pid, 0) == nil && !zombie(pid); {
+		if time.Now().After(ended) {
+			t.Fatalf("process %d still runs", pid)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// zombie reports whether a process has ended and was not waited for: its new parent may never do that.
+func zombie(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	return err != nil || strings.Contains(string(stat), ") Z ")
+}
+
+func TestRunShellUntil(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tries")
+	c := ShellCommand{Name: "ready", Text: "echo x >>" + file + "; test $(wc -l <" + file + ") -ge 3", Timeout: time.Minute}
+	if err := RunShellUntil(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+	c = ShellCommand{Name: "ready", Text: "echo not yet; false", Timeout: 500 * time.Millisecond}
+	if err := RunShellUntil(t.Context(), c); err == nil || !strings.Contains(err.Error(), "not yet") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := RunShellUntil(ctx, c); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
