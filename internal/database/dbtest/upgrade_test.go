@@ -9,7 +9,6 @@ import (
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/database/all"
-	"skerry/internal/database/churn"
 	"skerry/internal/testkit"
 )
 
@@ -78,8 +77,8 @@ func testUpgrade(t *testing.T, c Config, series string) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(s.Nodes+2)*s.Timeout)
 	defer cancel()
 
-	ledger, open := churn.NewLedger("u"), s.clientOpener(cluster)
-	stop, err := churn.StartWriters(ctx, ledger, open, 4, 200)
+	ledger, open := NewLedger("u"), s.clientOpener(cluster)
+	stop, err := StartWriters(ctx, ledger, open, 4, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +104,7 @@ func testUpgrade(t *testing.T, c Config, series string) {
 }
 
 // upgradeMembers upgrades all members, each after further rows were written.
-func (s *suite) upgradeMembers(ctx context.Context, t *testing.T, cluster database.Cluster, to database.Installation, l *churn.Ledger) error {
+func (s *suite) upgradeMembers(ctx context.Context, t *testing.T, cluster database.Cluster, to database.Installation, l *Ledger) error {
 	t.Helper()
 	u, ok := cluster.(database.UpgradableCluster)
 	if !ok {
