@@ -217,7 +217,7 @@ func (m *model) loadFindings() (out []string) {
 		l := all[name]
 		out = append(out, fmt.Sprintf("%s loaded %s records at %s records/s before the measurement; a request took %s ms at the "+
 			"median and %s ms at the 95th percentile (medians over %s).",
-			sanitize(name), formatFigure(stats.Median(l.rate)), formatFigure(stats.Median(l.records)), formatMillis(stats.Median(l.p50)),
+			sanitize(name), formatFigure(stats.Median(l.records)), formatFigure(stats.Median(l.rate)), formatMillis(stats.Median(l.p50)),
 			formatMillis(stats.Median(l.p95)), Plural(len(l.rate), "trial")))
 	}
 	return out
