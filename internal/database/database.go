@@ -56,6 +56,8 @@ type Capabilities struct {
 	Replication bool `json:"replication"`
 	// LeaveAbrupt means that a lost member can be removed for good.
 	LeaveAbrupt bool `json:"leave_abrupt"`
+	// LazyTables means that a table exists only while it has records: a client that connects creates nothing.
+	LazyTables bool `json:"lazy_tables,omitempty"`
 	// Restart means that a halted member keeps its data and can be revived.
 	Restart bool `json:"restart"`
 	// MinNodes is the smallest cluster, MaxNodes the largest (0: no limit).

@@ -42,7 +42,8 @@ func (*Etcd) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*Etcd) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
+		LazyTables: true, MinNodes: 1, Memory: memory}
 }
 
 // Check implements database.Database.

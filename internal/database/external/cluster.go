@@ -15,6 +15,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
+	"skerry/internal/load"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/process"
@@ -71,10 +72,14 @@ func (c *Cluster) start(ctx context.Context, env database.Env) error {
 			return err
 		}
 	}
-	if err := c.awaitServers(ctx); err != nil {
+	if err := c.await(ctx, c.Ready); err != nil {
+		return advice.With(err, "check that the servers run and that this machine reaches them")
+	}
+	table, err := newTable()
+	if err != nil {
 		return err
 	}
-	return c.makeTable(ctx)
+	return c.await(ctx, func(ctx context.Context) error { return c.makeTable(ctx, table) })
 }
 
 func (c *Cluster) command(name, text string) process.ShellCommand {
@@ -98,22 +103,19 @@ func (c *Cluster) findServers(ctx context.Context) error {
 	return nil
 }
 
-// awaitServers waits until all servers accept connections: for the timeout if Skerry's command started them, else once.
-func (c *Cluster) awaitServers(ctx context.Context) error {
+// await repeats try until it succeeds: for the timeout if Skerry's command started the cluster, else once.
+func (c *Cluster) await(ctx context.Context, try func(context.Context) error) error {
 	limit := c.database.spec.Timeout.Duration()
 	if !c.started {
 		limit = 0
 	}
 	began := time.Now()
 	for {
-		err := c.Ready(ctx)
-		if err == nil {
-			return nil
+		err := try(ctx)
+		if err == nil || time.Since(began) >= limit {
+			return err
 		}
-		if time.Since(began) >= limit {
-			return advice.With(err, "check that the servers run and that this machine reaches them")
-		}
-		if err := linger.For(ctx, connectPause); err != nil {
+		if linger.For(ctx, connectPause) != nil {
 			return err
 		}
 	}
@@ -121,30 +123,48 @@ func (c *Cluster) awaitServers(ctx context.Context) error {
 
 const connectPause = 200 * time.Millisecond
 
-// makeTable draws the table's name, records it, and lets a client create the table.
-func (c *Cluster) makeTable(ctx context.Context) error {
-	table, err := newTable()
-	if err != nil {
-		return err
+// makeTable lets a client create the table, and checks that it can write there: a read-only replica is refused before the
+// load. The name is recorded before anything can exist on the cluster. Where a client that connects creates nothing, it
+// connects first: a cluster that refuses the login leaves no name for Sweep, which would be refused as well.
+func (c *Cluster) makeTable(ctx context.Context, table string) (err error) {
+	properties := c.database.ServerProperties(c.servers, table)
+	maps.Copy(properties, c.database.spec.Properties)
+	properties[database.PropTable] = table
+	lazy := c.database.External.Capabilities().LazyTables
+	if !lazy {
+		if err := c.claimTable(properties); err != nil {
+			return err
+		}
 	}
-	c.properties = c.database.ServerProperties(c.servers, table)
-	maps.Copy(c.properties, c.database.spec.Properties)
-	c.properties[database.PropTable] = table
-	// Before anything exists on the cluster.
-	if err := recordIntent(c.scratch, intent{Database: c.database.Name(), Properties: c.properties, Created: time.Now().UTC()}); err != nil {
-		return err
-	}
-	client, err := c.database.Open(ctx, c.properties)
-	if err == nil {
-		err = client.Close()
-	}
-	if err == nil {
-		_, err = c.Count(ctx)
-	}
+	client, err := c.database.Open(ctx, properties)
 	if err != nil {
 		return fmt.Errorf("connect to %s: %w", c.database.spec, err)
 	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	if lazy {
+		if err := c.claimTable(properties); err != nil {
+			return err
+		}
+	}
+	if err := writeRecord(ctx, client, table); err != nil {
+		return fmt.Errorf("write to %s: %w", c.database.spec, err)
+	}
 	return nil
+}
+
+// claimTable records the table's name; from then on Stop drops it.
+func (c *Cluster) claimTable(properties map[string]string) error {
+	c.properties = properties
+	return recordIntent(c.scratch, intent{Database: c.database.Name(), Properties: properties, Created: time.Now().UTC()})
+}
+
+// writeRecord writes a record and deletes it again.
+func writeRecord(ctx context.Context, client load.Client, table string) error {
+	const key = "user0"
+	if err := client.Insert(ctx, table, key, []load.Field{{Name: "field0", Value: []byte("skerry")}}); err != nil {
+		return err
+	}
+	return client.Delete(ctx, table, key)
 }
 
 // Servers are the addresses of the cluster's servers.

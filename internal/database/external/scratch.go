@@ -15,6 +15,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/atomicfile"
 	"skerry/internal/base/flock"
+	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/machine/journal"
 )
@@ -111,6 +112,10 @@ func (c *Scratch) Release() error {
 // sweepTimeout bounds how long Sweep waits for one cluster, which may be gone for good.
 const sweepTimeout = 15 * time.Second
 
+// requestsInFlight bounds how long after a driver's death servers execute what it had sent: its connections are closed,
+// but servers may not have read them to the end. Sweep drops the table again after it, for records that came meanwhile.
+const requestsInFlight = 500 * time.Millisecond
+
 // Sweep drops the tables of trials below dir whose process has died, and returns their names. A table that cannot be
 // dropped keeps its directory; the error names it.
 func Sweep(ctx context.Context, dir string, databases map[string]database.Database) (dropped []string, err error) {
@@ -159,7 +164,11 @@ func sweepScratch(ctx context.Context, path string, databases map[string]databas
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
-	if err := database.DropTable(ctx, d, i.Properties); err != nil {
+	err = database.DropTable(ctx, d, i.Properties)
+	if err == nil && linger.For(ctx, requestsInFlight) == nil {
+		err = database.DropTable(ctx, d, i.Properties)
+	}
+	if err != nil {
 		err = fmt.Errorf("drop table %s of %s, which a killed run left: %w", i.Properties[database.PropTable], i.Database, err)
 		return "", advice.With(err, "if the cluster is gone for good, remove %s", path)
 	}

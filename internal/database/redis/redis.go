@@ -75,7 +75,7 @@ const memory = 32 << 20
 func (*Redis) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
-		MinNodes: minMasters, Memory: memory,
+		LazyTables: true, MinNodes: minMasters, Memory: memory,
 	}
 }
 
