@@ -84,6 +84,7 @@ export default defineConfig({
           { text: 'hold a promise in CI', link: '/howto/ci' },
           { text: 'use measured distances', link: '/howto/own-matrix' },
           { text: 'bring your own database', link: '/howto/own-database' },
+          { text: 'measure a running cluster', link: '/howto/own-cluster' },
           { text: 'use a YCSB workload file', link: '/howto/workload-file' },
           { text: 'compare two versions', link: '/howto/upgrade' },
           { text: 'run workloads side by side', link: '/howto/side-by-side' },
