@@ -61,7 +61,7 @@ func DropTable(ctx context.Context, d External, properties map[string]string) er
 	})
 }
 
-// errNoTable refuses properties without a table: the default table may be somebody's.
+// errNoTable refuses properties without a table: the default table may belong to others.
 var errNoTable = errors.New("no table is named")
 
 func withClient(ctx context.Context, d Database, properties map[string]string, do func(c load.Client, table string) error) (err error) {

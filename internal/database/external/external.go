@@ -9,7 +9,7 @@
 // after the table was dropped. So at every moment, whatever process is killed:
 //
 //   - a table of Skerry's on a cluster has its name in a scratch directory, and
-//   - the name in a scratch directory can be dropped, whether the table exists or not, and harms nobody.
+//   - the name in a scratch directory can be dropped, whether the table exists or not, and the drop harms no other table.
 //
 // Sweep drops the tables of scratch directories whose process has died; the kernel releases the lock of a scratch directory with its process.
 package external

@@ -233,7 +233,7 @@ func (p *pinger) result(pair int) RTTResult {
 	return r
 }
 
-// NewRTTResult returns the result of a number of probes, of which those with a sample were answered.
+// NewRTTResult returns the result of sent probes. Each answered probe has a sample.
 func NewRTTResult(sent int, samples []time.Duration) RTTResult {
 	r := RTTResult{Sent: sent, Lost: sent - len(samples)}
 	r.setSamples(samples)
