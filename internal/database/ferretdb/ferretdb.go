@@ -85,7 +85,7 @@ func (*FerretDB) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*FerretDB) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Restart: true, MinNodes: 1, MaxNodes: 1, Memory: memory}
+	return database.Capabilities{Scan: true, Restart: true, LazyTables: true, MinNodes: 1, MaxNodes: 1, Memory: memory}
 }
 
 // Check implements database.Database.

@@ -1,0 +1,65 @@
+package all
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/base/unit"
+	"skerry/internal/database"
+	"skerry/internal/database/external"
+	"skerry/internal/testkit"
+)
+
+// protocolTimeout bounds how long a database may try to talk to a server of another protocol.
+const protocolTimeout = 90 * time.Second
+
+// A server of another protocol, or one that never answers, is an error that names the server, for every database.
+func TestServersOfAnotherProtocol(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	for name, server := range map[string]string{"http": web.Listener.Addr().String(), "silent": testkit.SilentServer(t)} {
+		for _, a := range Registry() {
+			if _, ok := a.New().(database.External); !ok {
+				continue
+			}
+			t.Run(a.Name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				d, err := external.New(a.New(), external.Spec{Servers: []string{server}, Timeout: unit.Duration(time.Second)}, t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), protocolTimeout)
+				defer cancel()
+				dir := t.TempDir()
+				began := time.Now()
+				c, err := d.Start(ctx, database.Env{Scratch: dir})
+				t.Logf("%.1f s: %v", time.Since(began).Seconds(), err)
+				if err == nil {
+					t.Fatal(c.Stop(ctx), "the server serves")
+				}
+				if ctx.Err() != nil || !strings.Contains(err.Error(), server) {
+					t.Errorf("the error does not name the server %s: %v", server, err)
+				}
+			})
+		}
+	}
+}
+
+// Databases whose clients can use servers that Skerry did not start.
+func TestExternalDatabases(t *testing.T) {
+	var names []string
+	for _, a := range Registry() {
+		if _, ok := a.New().(database.External); ok {
+			names = append(names, a.Name)
+		}
+	}
+	want := []string{"redis", "valkey", "etcd", "postgres", "mongodb", "ferretdb", "galera", "mysql-group-replication", "mysql-ndb", "cassandra"}
+	if !slices.Equal(names, want) {
+		t.Errorf("%v, want %v as docs/howto/own-cluster.md lists them", names, want)
+	}
+}
