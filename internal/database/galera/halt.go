@@ -153,6 +153,7 @@ func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) e
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
 	var since time.Time // when they were first seen to wait
+	var forced error    // of the last attempt to make them primary
 	return c.Servers.Await(ctx, func(ctx context.Context) error {
 		err := checkAgreement(ctx, servers)
 		switch {
@@ -164,13 +165,11 @@ func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) e
 			since = time.Now()
 		case time.Since(since) > stuckAfter:
 			since = time.Time{}
-			if e := c.forcePrimary(ctx, servers); errors.Is(e, ErrBehind) {
-				refuse(e)
-			} else if e != nil {
-				return errors.Join(err, e)
+			if forced = c.forcePrimary(ctx, servers); errors.Is(forced, ErrBehind) {
+				refuse(forced)
 			}
 		}
-		return err
+		return errors.Join(err, forced)
 	})
 }
 

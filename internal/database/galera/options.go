@@ -209,6 +209,9 @@ func (o options) settings(h host.Host, f parts, group []string, segment int) mys
 
 	s.Add("wsrep-on", "ON")
 	s.Add("wsrep-provider", f.provider)
+	// Since MariaDB 11, a plugin of nearly the same name makes every provider option a variable and then refuses
+	// to change wsrep_provider_options, which forcePrimary does. Older servers lack the plugin.
+	s.Add("loose-plugin-wsrep-provider", "OFF")
 	s.Add("wsrep-cluster-name", "skerry")
 	s.Add("wsrep-cluster-address", "gcomm://"+strings.Join(group, ","))
 	s.Add("wsrep-node-name", h.Name())

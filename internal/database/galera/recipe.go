@@ -12,28 +12,27 @@ var (
 	optional = []string{"rsync", "mariabackup"}
 )
 
-// Recipe installs MariaDB 10.11 with Galera 4 from Debian 12, with the programs that copy the state of a member.
+// Recipe installs MariaDB 11.8 with Galera 4 from Debian's sid, with the programs that copy the state of a member.
 var Recipe = install.Recipe{
-	Name: Name, Series: "10.11", Released: "2023-02", Ended: "2028-02",
+	Name: Name, Series: "11.8", Released: "2025-06", Ended: "2028-06",
 	Summary: "MariaDB with Galera (mariadbd, libgalera_smm)",
 	Wanted:  install.ByTests,
-	Packages: []string{
-		"mariadb-server-core", "mariadb-server", "mariadb-backup", "mariadb-client-core", "galera-4", "rsync", "socat",
-		"libaio1", "libbsd0", "libedit2", "libncurses6", "libnuma1", "libpopt0", "libssl3", "liburing2", "libwrap0", "libxxhash0",
-	},
+	Packages: []string{"mariadb-server-core/sid", "mariadb-server/sid", "mariadb-backup/sid", "mariadb-client-core/sid",
+		"galera-4/sid", "rsync/sid", "socat/sid"},
+	Closure:  true,
 	Programs: programs, Optional: optional,
 	VersionArgs: []string{"--no-defaults", "--version"}, Version: findVersion,
 }
 
-// Recipes are the series of MariaDB, the default first. 11.8, from Debian's sid, is not the default: members that lost
-// their majority stay non-primary after pc.bootstrap.
+// Recipes are the series of MariaDB, the default first. 10.11 is from Debian 12.
 var Recipes = []install.Recipe{Recipe, {
-	Name: Name, Series: "11.8", Released: "2025-06", Ended: "2028-06",
+	Name: Name, Series: "10.11", Released: "2023-02", Ended: "2028-02",
 	Summary: "MariaDB with Galera (mariadbd, libgalera_smm)",
-	Wanted:  install.OnRequest,
-	Packages: []string{"mariadb-server-core/sid", "mariadb-server/sid", "mariadb-backup/sid", "mariadb-client-core/sid",
-		"galera-4/sid", "rsync/sid", "socat/sid"},
-	Closure:  true,
+	Wanted:  install.ByConformance,
+	Packages: []string{
+		"mariadb-server-core", "mariadb-server", "mariadb-backup", "mariadb-client-core", "galera-4", "rsync", "socat",
+		"libaio1", "libbsd0", "libedit2", "libncurses6", "libnuma1", "libpopt0", "libssl3", "liburing2", "libwrap0", "libxxhash0",
+	},
 	Programs: programs, Optional: optional,
 	VersionArgs: []string{"--no-defaults", "--version"}, Version: findVersion,
 }}
