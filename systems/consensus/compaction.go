@@ -171,5 +171,4 @@ func (m *machine) reserveSpace(size int64) {
 	m.space.full = m.space.full || m.space.free <= 0
 }
 
-// segmentSize returns a sixteenth of the log's bound, within sensible sizes of files.
 func segmentSize(maxLog int64) int64 { return min(max(maxLog/16, 64<<10), 64<<20) }

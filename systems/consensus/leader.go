@@ -148,7 +148,6 @@ func (m *machine) rejectsProposals() (reason string, rejectsProposals bool) {
 	return "", false
 }
 
-// checkChangeProposal checks whether raft accepted the proposed change of membership or replaced it by an empty entry.
 func (m *machine) checkChangeProposal(entries []*raftpb.Entry) {
 	t := m.leader.trial
 	if t == nil {

@@ -301,7 +301,6 @@ func (m *machine) publishEntries(entries []*raftpb.Entry) {
 	m.out.published = true
 }
 
-// installSnapshot continues from a snapshot that is in force and on disk.
 func (m *machine) installSnapshot(snap *raftpb.Snapshot) {
 	at := position{snap.GetMetadata().GetIndex(), snap.GetMetadata().GetTerm()}
 	if at.index <= m.published.index {

@@ -19,8 +19,7 @@ type conf struct {
 	Through uint64    `json:"through"`
 	State   confState `json:"state"`
 	Members []Member  `json:"members"`
-	// Removed are identifiers that must not be used again.
-	Removed []uint64 `json:"removed,omitempty"`
+	Removed []uint64  `json:"removed,omitempty"`
 	// Log, Born and Since are the log's Identity.
 	Log   string `json:"log,omitempty"`
 	Born  bool   `json:"born,omitempty"`
@@ -46,7 +45,6 @@ func confStateOf(s *raftpb.ConfState) confState {
 	return confState{s.GetVoters(), s.GetLearners(), s.GetVotersOutgoing(), s.GetLearnersNext(), s.GetAutoLeave()}
 }
 
-// confChange is a requested change, and the context of the change in the log.
 type confChange struct {
 	Epoch  uint64 `json:"epoch"`
 	Seq    uint64 `json:"seq"`
@@ -226,7 +224,6 @@ func (m *machine) setMembership(c conf) {
 	m.out.changed = true
 }
 
-// restoreMembership installs the membership of a snapshot that raft accepted.
 func (m *machine) restoreMembership(snap *raftpb.Snapshot) {
 	c, err := decodeConf(snap.GetMetadata().GetIndex(), snap.GetData())
 	if err != nil {

@@ -32,8 +32,7 @@ const (
 	writeTime = 10 * time.Second
 	// directBytes is the most that the sender writes itself instead of the peer's goroutine: what fits into a socket's buffer.
 	directBytes = 32 << 10
-	// pingEvery is how often round trips are measured and heartbeats told.
-	pingEvery = 50 * time.Millisecond
+	pingEvery   = 50 * time.Millisecond
 )
 
 type peer struct {
@@ -268,7 +267,6 @@ func (p *peer) write(conn net.Conn, log string, ended <-chan struct{}) error {
 	}
 }
 
-// release lets flush write to the connection. It returns false if more is queued.
 func (p *peer) release() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

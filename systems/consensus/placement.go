@@ -18,7 +18,6 @@ const (
 	settleTicks = 2 * electionTicks
 	// handoverTicks is the time after which an attempt is aborted, since proposals wait for it.
 	handoverTicks = electionTicks / 2
-	// snapshotTicks is the time after which the leader offers a snapshot again.
 	snapshotTicks = 10 * electionTicks
 	// The leader follows a site with more than followShare of at least followCount proposals in followWindow.
 	followWindow = 5 * time.Second
@@ -141,7 +140,6 @@ func (m *machine) transferToAny() {
 	}
 }
 
-// transferTo transfers the leadership to the most advanced eligible voter. It returns false if there is none.
 func (m *machine) transferTo(will func(Member) bool) bool {
 	pause := max(m.placement.pause, placementTicks)
 	if m.space.err != nil {

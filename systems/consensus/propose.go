@@ -267,7 +267,6 @@ func (m *machine) resendProposals() {
 	}
 }
 
-// handleRefusal queues proposals again that a leader refused, or fails them if the refusal has a reason.
 func (m *machine) handleRefusal(r *refusal) {
 	if r.epoch != m.cfg.epoch {
 		return

@@ -214,7 +214,6 @@ func (n *Node) deferSnapshot(msg *raftpb.Message) bool {
 	return true
 }
 
-// loadOffered loads a state for the offered snapshot, and gives raft the latest snapshot that the state covers.
 func (n *Node) loadOffered(from, index uint64) {
 	_, err := n.load(n.ctx, from, index, true)
 	n.snap.mu.Lock()

@@ -104,7 +104,6 @@ func (n *Node) writeLog() {
 	}
 }
 
-// writeAll writes and syncs requests up to the first one that fails, and returns the number of durable ones.
 func (n *Node) writeAll(st store, queue []request) (int, error) {
 	sync := false
 	var failed error

@@ -53,7 +53,6 @@ type handler interface {
 	handlePing(from uint64, p ping)
 	heartbeat() ping
 	handleHello(h hello)
-	// handleExpelled reports that another member refused this one because it was removed.
 	handleExpelled()
 	sendState(ctx context.Context, conn net.Conn, from, least uint64) error
 }

@@ -31,21 +31,18 @@ type hello struct {
 	Names bool   `json:"names,omitempty"`
 	Log   string `json:"log,omitempty"`
 	// Tells is true if the sender's version has frames of kind subscribe and notify.
-	Tells bool `json:"tells,omitempty"`
-	// Addr is the address of the sender.
-	Addr string `json:"addr"`
+	Tells bool   `json:"tells,omitempty"`
+	Addr  string `json:"addr"`
 	// Snapshot asks for a state at this index or later. It is 0 for a connection for messages.
 	Snapshot uint64 `json:"snapshot,omitempty"`
 }
 
-// welcome answers a hello.
 type welcome struct {
 	// Refusal is the reason of a refusal, "" if the connection is accepted.
 	Refusal string `json:"refusal,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	// Log is the name of the log of the answering member, "" if it has none yet.
-	Log string `json:"log,omitempty"`
-	// Index is the index of the state that follows.
+	Log   string `json:"log,omitempty"`
 	Index uint64 `json:"index,omitempty"`
 }
 

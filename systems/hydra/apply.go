@@ -25,11 +25,10 @@ const (
 	followBusy = 20 * time.Millisecond
 	// subscribeEvery is how often a follower renews its subscription, which lasts twice as long.
 	subscribeEvery = 500 * time.Millisecond
-	// retryLeast and retryMost bound the pause after a database error.
-	retryLeast  = 100 * time.Millisecond
-	retryMost   = 2 * time.Second
-	syncEvery   = time.Second
-	syncTimeout = 10 * time.Second
+	retryLeast     = 100 * time.Millisecond
+	retryMost      = 2 * time.Second
+	syncEvery      = time.Second
+	syncTimeout    = 10 * time.Second
 )
 
 var errLog = errors.New("log has a gap")
@@ -134,7 +133,6 @@ func (n *Node) reportProblem(err error) {
 // dialedPort matches the local port in a dial error, which differs between attempts.
 var dialedPort = regexp.MustCompile(`:\d+->`)
 
-// errorText returns an error's text without the local port, so that a repeated error is logged once.
 func errorText(err error) string { return dialedPort.ReplaceAllString(err.Error(), "->") }
 
 func (n *Node) isShared() bool {

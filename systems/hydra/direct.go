@@ -25,10 +25,8 @@ func (d *Direct) fresh(ctx context.Context) (api.Freshness, error) {
 	return api.Freshness{Cloud: d.Cloud}, ctx.Err()
 }
 
-// ReadsInline implements api.Quick.
 func (d *Direct) ReadsInline(api.Consistency) bool { return d.Store.IsLocal() }
 
-// Get implements api.Backend.
 func (d *Direct) Get(ctx context.Context, table, key string, _ api.Consistency) (api.Row, api.Freshness, error) {
 	f, err := d.fresh(ctx)
 	if err != nil {
@@ -41,7 +39,6 @@ func (d *Direct) Get(ctx context.Context, table, key string, _ api.Consistency) 
 	return api.Row{Key: key, Version: row.Version, Value: row.Value}, f, nil
 }
 
-// Scan implements api.Backend.
 func (d *Direct) Scan(ctx context.Context, table string, r api.Range, _ api.Consistency) ([]api.Row, api.Freshness, error) {
 	rows, err := scanPage(ctx, d.Store, table, r, 0)
 	if err != nil {
@@ -50,7 +47,6 @@ func (d *Direct) Scan(ctx context.Context, table string, r api.Range, _ api.Cons
 	return rows, api.Freshness{Cloud: d.Cloud}, err
 }
 
-// Count implements api.Backend.
 func (d *Direct) Count(ctx context.Context, table string, _ api.Consistency) (int64, api.Freshness, error) {
 	n, err := d.Store.Count(ctx, table, 0)
 	if err != nil {
@@ -59,13 +55,11 @@ func (d *Direct) Count(ctx context.Context, table string, _ api.Consistency) (in
 	return n, api.Freshness{Cloud: d.Cloud}, err
 }
 
-// Tables implements api.Backend.
 func (d *Direct) Tables(context.Context, api.Consistency) ([]string, api.Freshness, error) {
 	names, err := d.Store.Tables(0)
 	return names, api.Freshness{Cloud: d.Cloud}, err
 }
 
-// Write implements api.Backend.
 func (d *Direct) Write(ctx context.Context, t *api.Transaction, _ api.Ack) (api.Written, error) {
 	data := t.Append(nil)
 	d.mu.Lock()
@@ -93,7 +87,6 @@ func (d *Direct) Write(ctx context.Context, t *api.Transaction, _ api.Ack) (api.
 	}
 }
 
-// Status implements api.Backend.
 func (d *Direct) Status(ctx context.Context) api.Status {
 	s := api.Status{Cluster: d.Cluster, Member: d.Name, Cloud: d.Cloud, Role: "direct", Leader: d.Name, Version: d.Version}
 	p, err := d.Store.Progress(ctx)
@@ -105,19 +98,16 @@ func (d *Direct) Status(ctx context.Context) api.Status {
 	return s
 }
 
-// Ready implements api.Backend.
 func (d *Direct) Ready(ctx context.Context) error {
 	_, err := d.Store.Progress(ctx)
 	return err
 }
 
-// Snapshot implements api.Backend.
 func (d *Direct) Snapshot(ctx context.Context, w writer) error {
 	_, err := d.Store.Save(ctx, w)
 	return err
 }
 
-// Progress implements api.Backend.
 func (d *Direct) Progress(ctx context.Context, _ uint64) uint64 {
 	p, err := d.Store.Progress(ctx)
 	if err != nil {
@@ -128,11 +118,8 @@ func (d *Direct) Progress(ctx context.Context, _ uint64) uint64 {
 
 var errAlone = api.Problemf(api.CodeBadRequest, "a direct SQL database has no members")
 
-// AddMember implements api.Backend.
 func (d *Direct) AddMember(_ context.Context, m api.Member) (api.Member, error) { return m, errAlone }
 
-// RemoveMember implements api.Backend.
 func (d *Direct) RemoveMember(context.Context, uint64) error { return errAlone }
 
-// Transfer implements api.Backend.
 func (d *Direct) Transfer(context.Context, string) error { return errAlone }

@@ -175,7 +175,6 @@ func (n *Node) Stop() {
 	n.workers.Wait()
 }
 
-// Save implements consensus.Snapshotter.
 func (n *Node) Save(ctx context.Context, w writer) (uint64, error) {
 	if n.store == nil {
 		return 0, errWitness
@@ -222,7 +221,6 @@ func (n *Node) databaseProblem() *databaseError {
 	return nil
 }
 
-// Ready implements api.Backend.
 func (n *Node) Ready(context.Context) error { return n.checkServing() }
 
 func (n *Node) checkServing() error {

@@ -204,7 +204,6 @@ func Adopt(ctx context.Context, c Config, at *LogStart, discard bool) (b LogStar
 	return b, consensus.Begin(cfg, b.Log, b.After)
 }
 
-// assignLog assigns a new log's name to a database.
 func assignLog(ctx context.Context, s *cloudsql.Store, p cloudsql.Progress) (b LogStart, err error) {
 	if p.Applied == 0 {
 		return b, advice.With(errors.New("database is empty"), "start the member: its log begins with its first entry")

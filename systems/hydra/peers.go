@@ -166,7 +166,6 @@ func (n *Node) requestProgress(ctx context.Context, address string, index uint64
 }
 
 const (
-	// learnEvery is how often members' addresses are read from the database.
 	learnEvery      = 2 * time.Second
 	announceTimeout = 5 * time.Second
 )
@@ -202,7 +201,6 @@ type announcement struct {
 	API string `json:"api"`
 }
 
-// announce writes this member's address to the log and keeps reading the others'.
 func (n *Node) announce(ctx context.Context) {
 	told := n.API == ""
 	for {

@@ -115,7 +115,6 @@ func (p *progress) hasWaiters() bool {
 	return p.waiting > 0
 }
 
-// wait returns when the database has applied index, or ctx's cause.
 func (p *progress) wait(ctx context.Context, index uint64) error {
 	p.mu.Lock()
 	p.waiting++
@@ -211,7 +210,6 @@ func (n *Node) awaitNotification(ctx context.Context, holder string, heeded time
 	}
 }
 
-// memberID returns 0 for an unknown name.
 func (n *Node) memberID(name string) uint64 {
 	for _, m := range n.log.Members() {
 		if m.Name == name {

@@ -65,7 +65,6 @@ func maxAge(then, now time.Time) time.Duration {
 	return max(now.Sub(then), now.Round(0).Sub(then.Round(0)))
 }
 
-// checkUsable returns an error that names another member if this cloud's database cannot answer.
 func (n *Node) checkUsable(ctx context.Context) error {
 	if t := n.databaseProblem(); t != nil && errors.Is(t.err, errOwnershipUnknown) {
 		select { // the first check of the database may be pending
@@ -143,7 +142,6 @@ func storeProblem(table, key string, err error) error {
 	return api.Problemf(api.CodeUnavailable, "the database: %v", err)
 }
 
-// ReadsInline implements api.Quick.
 func (n *Node) ReadsInline(w api.Consistency) bool {
 	return w.Read == api.Local && n.store != nil && n.store.IsLocal() && n.progress.index() > 0
 }
@@ -166,7 +164,6 @@ func (n *Node) read(ctx context.Context, table, key string, w api.Consistency, f
 	}
 }
 
-// Get implements api.Backend.
 func (n *Node) Get(ctx context.Context, table, key string, w api.Consistency) (api.Row, api.Freshness, error) {
 	var row cloudsql.Row
 	f, err := n.read(ctx, table, key, w, func(least uint64) (err error) {
@@ -176,7 +173,6 @@ func (n *Node) Get(ctx context.Context, table, key string, w api.Consistency) (a
 	return api.Row{Key: key, Version: row.Version, Value: row.Value}, f, err
 }
 
-// Scan implements api.Backend.
 func (n *Node) Scan(ctx context.Context, table string, r api.Range, w api.Consistency) ([]api.Row, api.Freshness, error) {
 	var rows []api.Row
 	f, err := n.read(ctx, table, "", w, func(least uint64) (err error) {
@@ -205,7 +201,6 @@ func scanPage(ctx context.Context, s *cloudsql.Store, table string, r api.Range,
 	return rows, nil
 }
 
-// Count implements api.Backend.
 func (n *Node) Count(ctx context.Context, table string, w api.Consistency) (int64, api.Freshness, error) {
 	var rows int64
 	f, err := n.read(ctx, table, "", w, func(least uint64) (err error) {
@@ -215,7 +210,6 @@ func (n *Node) Count(ctx context.Context, table string, w api.Consistency) (int6
 	return rows, f, err
 }
 
-// Tables implements api.Backend.
 func (n *Node) Tables(ctx context.Context, w api.Consistency) ([]string, api.Freshness, error) {
 	var names []string
 	f, err := n.read(ctx, "", "", w, func(least uint64) (err error) {
@@ -225,7 +219,6 @@ func (n *Node) Tables(ctx context.Context, w api.Consistency) ([]string, api.Fre
 	return names, f, err
 }
 
-// Snapshot implements api.Backend.
 func (n *Node) Snapshot(ctx context.Context, w writer) error {
 	if n.store == nil {
 		return api.Problemf(api.CodeMisdirected, "%v", errWitness)
@@ -234,7 +227,6 @@ func (n *Node) Snapshot(ctx context.Context, w writer) error {
 	return err
 }
 
-// Progress implements api.Backend.
 func (n *Node) Progress(ctx context.Context, index uint64) uint64 {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

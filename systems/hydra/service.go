@@ -249,7 +249,6 @@ func (s *Service) Run(ctx context.Context) error {
 	return errors.Join(failed, s.Close(ctx))
 }
 
-// transferLeadership avoids an election after the member stops.
 func (s *Service) transferLeadership(ctx context.Context) {
 	status := s.raft.Status()
 	if status.Leader != status.Self.ID {

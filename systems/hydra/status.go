@@ -12,7 +12,6 @@ import (
 	"skerry/systems/hydra/api"
 )
 
-// Status implements api.Backend.
 func (n *Node) Status(context.Context) api.Status {
 	l := n.log.Status()
 	s := api.Status{
@@ -94,7 +93,6 @@ func (n *Node) describeDatabase(m consensus.MemberStatus, l consensus.Status) ap
 	return d
 }
 
-// AddMember implements api.Backend.
 func (n *Node) AddMember(ctx context.Context, m api.Member) (api.Member, error) {
 	role := consensus.Voter
 	if m.Witness {
@@ -111,7 +109,6 @@ func (n *Node) AddMember(ctx context.Context, m api.Member) (api.Member, error) 
 	return m, nil
 }
 
-// RemoveMember implements api.Backend.
 func (n *Node) RemoveMember(ctx context.Context, id uint64) error {
 	there := false
 	for _, m := range n.log.Members() {
@@ -126,7 +123,6 @@ func (n *Node) RemoveMember(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// Transfer implements api.Backend.
 func (n *Node) Transfer(ctx context.Context, to string) error {
 	for _, m := range n.log.Members() {
 		if m.Name == to {
@@ -167,7 +163,6 @@ func newCollector(n *Node) *collector {
 	return c
 }
 
-// Describe implements prometheus.Collector.
 func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range c.one {
 		to <- d
@@ -176,7 +171,6 @@ func (c *collector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.ends
 }
 
-// Collect implements prometheus.Collector.
 func (c *collector) Collect(to chan<- prometheus.Metric) {
 	s := c.node.Status(context.Background())
 	gauge := func(name string, v float64) {

@@ -65,7 +65,6 @@ func (n *Node) tablesUnchanged(ctx context.Context, since, index uint64) bool {
 	return since >= c.from && c.last <= since
 }
 
-// requiredTables returns the tables that must exist before a transaction.
 func requiredTables(t *api.Transaction) []string {
 	var names []string
 	created := make(map[string]bool)
@@ -117,7 +116,6 @@ func (m *tableCache) load(dir string) {
 	}
 }
 
-// save writes the file if its content changed.
 func (m *tableCache) save(now savedTables) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -314,7 +314,6 @@ func cutWord(line string) (w, rest string, found bool, err error) {
 	return line, "", true, nil
 }
 
-// cutQuoted is cutWord for words with quotes or backslashes.
 func cutQuoted(line string) (w, rest string, err error) {
 	var b strings.Builder
 	quote := byte(0)
@@ -343,7 +342,6 @@ func cutQuoted(line string) (w, rest string, err error) {
 	return b.String(), "", nil
 }
 
-// writeEscape writes the character that follows a backslash, and returns the number of bytes read.
 func writeEscape(b *strings.Builder, s string) (int, error) {
 	if s == "" {
 		return 0, fmt.Errorf("%w command: trailing backslash", ErrInvalid)

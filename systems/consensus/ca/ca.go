@@ -73,7 +73,6 @@ type Authority struct {
 }
 
 const (
-	// caName is the authority's name in its directory, which no subject may have.
 	caName = "ca"
 	// skew is by how much the clocks of two clouds may differ at the start of a certificate's life.
 	skew = 5 * time.Minute

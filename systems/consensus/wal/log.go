@@ -165,7 +165,6 @@ func (l *Log) Sync() error {
 	return l.syncCurrent()
 }
 
-// syncCurrent syncs the segment that is written to, its size too.
 func (l *Log) syncCurrent() error {
 	if l.failed != nil {
 		return l.failed

@@ -74,7 +74,6 @@ type Conf struct {
 
 func paddedSize(n int) int { return (n + align - 1) &^ (align - 1) }
 
-// beginRecord appends a record's header to be completed by finish.
 func beginRecord(b []byte, k kind, synced int64) []byte {
 	b = binary.LittleEndian.AppendUint32(b, magic)
 	b = append(b, 0, 0, 0, 0, 0, 0, 0, 0, byte(k), 0, 0, 0)

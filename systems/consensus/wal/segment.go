@@ -97,7 +97,6 @@ func (s *segment) read(index uint64) (*raftpb.Entry, error) {
 	return e, nil
 }
 
-// base makes a segment that voids those before it.
 type base struct {
 	at   position
 	conf Conf

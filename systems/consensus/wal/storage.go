@@ -8,7 +8,6 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 )
 
-// entryOverhead is what an entry in memory takes beside its data, in bytes.
 const entryOverhead = 128
 
 // truncate drops entries after index. The caller holds mu.

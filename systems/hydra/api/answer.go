@@ -49,7 +49,6 @@ func appendRow(dst []byte, r Row) []byte {
 	return append(dst, '}')
 }
 
-// appendString appends a JSON string; plain characters need no encoder.
 func appendString(dst []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x7f {
@@ -103,7 +102,6 @@ type receivedBody struct {
 	text []byte
 }
 
-// receiveBody reads a request's body, which holds held bytes of the room.
 func (s *Server) receiveBody(w http.ResponseWriter, r *http.Request) (held int64, err error) {
 	if r.ContentLength == 0 {
 		r.Body = http.NoBody

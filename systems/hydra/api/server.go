@@ -168,7 +168,6 @@ func (s *Server) routes() []route {
 	}
 }
 
-// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.guarded.ServeHTTP(w, r) }
 
 // wrap adds authorization, arrival of the body, limit of requests, timeout, metrics and error answers to a route.
@@ -232,7 +231,6 @@ func (s *Server) authorize(rt route, r *http.Request) error {
 	return nil
 }
 
-// writeError answers with an error, or forwards the request, and returns the status.
 func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) int {
 	var elsewhere *Elsewhere
 	if errors.As(err, &elsewhere) {

@@ -49,7 +49,6 @@ func (s *streams) registerMetrics(server *Server) {
 	}
 }
 
-// drain stops all streams from reading; requests in progress are answered.
 func (s *streams) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +254,6 @@ func (c *stream) transact(ctx context.Context, q *framing.Request) {
 	c.recordSuccess(q.Operation, began)
 }
 
-// sendError answers with an error. The client forwards over HTTP itself.
 func (c *stream) sendError(q *framing.Request, err error) {
 	var elsewhere *Elsewhere
 	if errors.As(err, &elsewhere) {

@@ -78,7 +78,6 @@ func (b *backend) recordCheck(v view, took time.Duration, err error, fall, rise 
 	return true
 }
 
-// markRefused marks a backend down at once, because its port refuses connections.
 func (b *backend) markRefused(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -225,7 +224,6 @@ func (p *pool) shuffled() []*backend {
 	return order
 }
 
-// ready reports whether the pool can serve: a backend is usable and, for members, one knows a leader.
 func (p *pool) ready() bool {
 	for _, b := range p.backends {
 		if v := b.currentView(); v.usable() && (p.kind != Members || v.knowsLeader) {

@@ -20,9 +20,8 @@ import (
 const (
 	// maxBuffered is the size of buffered answers. A backend that dies does not truncate them.
 	maxBuffered = 1 << 20
-	// firstPause and lastPause bound the pause before the next round of attempts.
-	firstPause = 20 * time.Millisecond
-	lastPause  = 500 * time.Millisecond
+	firstPause  = 20 * time.Millisecond
+	lastPause   = 500 * time.Millisecond
 )
 
 type request struct {

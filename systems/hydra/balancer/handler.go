@@ -92,7 +92,6 @@ func (p *pool) serve(w http.ResponseWriter, r *http.Request) int {
 	return a.writeTo(w)
 }
 
-// writeReadError answers a request whose body did not arrive.
 func (p *pool) writeReadError(w http.ResponseWriter, err error) int {
 	tooLarge := new(http.MaxBytesError)
 	switch {
@@ -188,7 +187,6 @@ type BackendStatus struct {
 	Problem  string  `json:"problem,omitempty"`
 }
 
-// serveAdmin serves /-/healthy, /-/ready, /-/backends and /-/metrics.
 func (b *Balancer) serveAdmin(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

@@ -217,7 +217,6 @@ func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState,
 	return results, now, nil
 }
 
-// advanceApplied is the compare-and-set of the applied index, the tables' version and the log's name.
 func (s *Store) advanceApplied(ctx context.Context, tx *sql.Tx, before *cachedState, log string, from, to uint64, holder string) error {
 	stmt, err := s.writeStatement(ctx, statementKey{kind: "advance"}, func() (string, int) {
 		return "UPDATE hydra_meta SET applied = ?, holder = ?, log_id = ? WHERE id = 1 AND applied = ? AND tables_at = ? AND log_id = ?", 6
@@ -289,7 +288,6 @@ func (s *Store) findRequests(ctx context.Context, tx *sql.Tx, batch []decodedEnt
 	return known, nil
 }
 
-// pruneEvery is the number of entries between removals of old outcomes.
 const pruneEvery = 1 << 14
 
 // insertOutcomes stores outcomes and prunes old ones. Failures of unconditional entries (writes to a

@@ -15,9 +15,8 @@ import (
 )
 
 type dialect struct {
-	name  string
-	quote string // around names
-	// numbered placeholders are $1, $2, ... instead of ?.
+	name     string
+	quote    string // around names
 	numbered bool
 	// Column types; keys compare by bytes.
 	key, text, index, request string
@@ -110,7 +109,6 @@ func (d *dialect) bind(query string, n int) string {
 	return b.String()
 }
 
-// busyTimeout is how long SQLite waits for another process's write.
 const busyTimeout = 10 * time.Second
 
 func openPools(c Config, silence *silence) (d *dialect, path string, write, read *sql.DB, err error) {

@@ -159,7 +159,6 @@ func (s *Store) Progress(ctx context.Context) (Progress, error) {
 	return p, err
 }
 
-// readState reads Progress; why is ErrBack or ErrLog if it contradicts the cached state.
 func (s *Store) readState(ctx context.Context) (p Progress, why, err error) {
 	ctx, done := s.boundStatement(ctx)
 	defer done(&err)

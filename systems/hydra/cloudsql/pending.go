@@ -27,8 +27,7 @@ type pending struct {
 }
 
 type tableRows struct {
-	rows map[string]*rowState
-	// cleared means that the rows in the database are deleted.
+	rows    map[string]*rowState
 	cleared bool
 }
 
@@ -46,10 +45,8 @@ func (o *pending) table(name string) *tableRows {
 	return t
 }
 
-// HasTable implements command.State.
 func (o *pending) HasTable(name string) bool { return o.tables.names[name] }
 
-// Row implements command.State.
 func (o *pending) Row(table, key string) command.Row {
 	t := o.table(table)
 	if r := t.rows[key]; r != nil {
@@ -65,20 +62,17 @@ func (o *pending) Row(table, key string) command.Row {
 	return t.rows[key].Row
 }
 
-// SetRow implements command.State.
 func (o *pending) SetRow(table, key string, row command.Row) {
 	o.weight += len(row.Value)
 	o.table(table).rows[key] = &rowState{row, true}
 }
 
-// CreateTable implements command.State.
 func (o *pending) CreateTable(name string) {
 	if !o.HasTable(name) {
 		o.setTables(name, true)
 	}
 }
 
-// ClearTable implements command.State.
 func (o *pending) ClearTable(name string) {
 	o.rows[name] = &tableRows{rows: make(map[string]*rowState), cleared: true}
 }
@@ -101,7 +95,6 @@ func (o *pending) setTables(name string, there bool) {
 	o.tables, o.changed = &tableSet{names: names}, true
 }
 
-// prefetch reads the rows that a batch depends on in a few statements.
 func (o *pending) prefetch(batch []decodedEntry) error {
 	want := make(map[string]map[string]bool)
 	need := func(table, key string) {

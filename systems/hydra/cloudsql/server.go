@@ -156,7 +156,6 @@ func (b *boundedConn) disarm(set func(time.Time) error, err error) {
 	}
 }
 
-// Read implements net.Conn.
 func (b *boundedConn) Read(p []byte) (int, error) {
 	b.arm(b.Conn.SetReadDeadline)
 	n, err := b.Conn.Read(p)
@@ -164,7 +163,6 @@ func (b *boundedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements net.Conn.
 func (b *boundedConn) Write(p []byte) (int, error) {
 	b.arm(b.Conn.SetWriteDeadline)
 	n, err := b.Conn.Write(p)
@@ -181,17 +179,14 @@ func (b *boundedConn) setDriverDeadline(t time.Time, set func(time.Time) error) 
 	return set(t)
 }
 
-// SetDeadline implements net.Conn.
 func (b *boundedConn) SetDeadline(t time.Time) error {
 	return b.setDriverDeadline(t, b.Conn.SetDeadline)
 }
 
-// SetReadDeadline implements net.Conn.
 func (b *boundedConn) SetReadDeadline(t time.Time) error {
 	return b.setDriverDeadline(t, b.Conn.SetReadDeadline)
 }
 
-// SetWriteDeadline implements net.Conn.
 func (b *boundedConn) SetWriteDeadline(t time.Time) error {
 	return b.setDriverDeadline(t, b.Conn.SetWriteDeadline)
 }

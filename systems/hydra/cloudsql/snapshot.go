@@ -32,7 +32,6 @@ const (
 	snapshotMagicV1 = "hydra snapshot 1\n"
 )
 
-// maxText bounds the allocation for one string.
 const maxText = 16 << 20
 
 // Save writes a snapshot and returns its index. It is one read-only transaction; reads and applies continue.
@@ -245,7 +244,6 @@ func (r *reader) raw(n int) []byte {
 	return b
 }
 
-// ReadByte implements io.ByteReader.
 func (r *reader) ReadByte() (byte, error) {
 	b, err := r.r.ReadByte()
 	if err == nil {

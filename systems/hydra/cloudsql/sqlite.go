@@ -31,7 +31,6 @@ type rowReader struct {
 	seen     metaState
 }
 
-// statements are prepared when a table is first read.
 type statements map[string]driver.StmtQueryContext
 
 // metaState is what a connection has read from hydra_meta, with SQLite's data version of the file at
@@ -152,7 +151,6 @@ func (r *rowReader) readRowAndIndex(d *dialect, table, key, log string) (f found
 	return f, err
 }
 
-// queryFirst reads the first row of a result, if any, and the file's data version.
 func (r *rowReader) queryFirst(s driver.StmtQueryContext, args []driver.NamedValue, dest []driver.Value,
 	take func() error) (state uint32, err error) {
 	// Readers never wait in WAL mode, so the query needs no cancellation.

@@ -115,7 +115,6 @@ func (t *Transaction) Conditional() bool {
 	return false
 }
 
-// reserved are prefixes of table names used by databases and by Hydra.
 var reserved = []string{"hydra_", "sqlite_", "pg_"}
 
 // ValidTable checks a table's name: lower-case letters, digits and underscores.
@@ -132,7 +131,6 @@ func ValidTable(name string) error {
 	return nil
 }
 
-// isName reports whether s matches [a-z_][a-z0-9_]*.
 func isName(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -55,7 +55,6 @@ func (c *Check) code() byte {
 	return encodeCode(checkCodes, c.Is)
 }
 
-// encodeCode returns a name's position in list, 255 if missing; Normalize rejects such names.
 func encodeCode[T comparable](list []T, name T) byte {
 	for i, n := range list {
 		if n == name {

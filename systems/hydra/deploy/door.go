@@ -68,7 +68,6 @@ func (d *Door) Close() error {
 	return err
 }
 
-// serve forwards one connection. If it fails, the browser tries again.
 func (d *Door) serve(ctx context.Context, in net.Conn) {
 	defer in.Close()
 	out, err := d.dialWallet(ctx)
@@ -84,7 +83,6 @@ func (d *Door) serve(ctx context.Context, in net.Conn) {
 	both.Wait()
 }
 
-// splice copies until either side ends, and closes the other.
 func splice(to, from net.Conn) {
 	_, err := io.Copy(to, from)
 	if half, ok := to.(interface{ CloseWrite() error }); ok && err == nil {

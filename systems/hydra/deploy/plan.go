@@ -234,7 +234,6 @@ func (p *planner) planMembers(ctx context.Context) error {
 	return failed
 }
 
-// databaseURL returns a cloud's database, which its members share.
 func (p *planner) databaseURL(cloud string) string {
 	if url := p.Databases[cloud]; url != "" {
 		return url

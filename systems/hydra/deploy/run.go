@@ -82,7 +82,6 @@ func sameStep(a, b Kind) bool {
 	return a == b || (a == Member || a == Witness) && (b == Member || b == Witness)
 }
 
-// awaitReady returns when services are ready, and members have a leader.
 func (d *Deployment) awaitReady(ctx context.Context, services []*supervised) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, ErrNotReady)
 	defer cancel()
@@ -105,7 +104,6 @@ func (d *Deployment) awaitReady(ctx context.Context, services []*supervised) err
 	return errors.Join(err, data.Close())
 }
 
-// pollReady repeats ask until it succeeds, or until the process has exited for good.
 func (d *Deployment) pollReady(ctx context.Context, s *supervised, ask func(context.Context) error) error {
 	for {
 		err := ask(ctx)

@@ -121,7 +121,6 @@ func (s *supervised) isHeld() bool {
 	return s.held
 }
 
-// setHeld prevents restarts, or triggers one. It reports whether that is a change.
 func (s *supervised) setHeld(held bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

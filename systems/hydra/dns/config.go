@@ -153,7 +153,6 @@ func (c Config) validate() error {
 	return nil
 }
 
-// checkAlias follows a name's aliases to targets or to a name outside the zone.
 func (c Config) checkAlias(n Name) error {
 	first, seen := n.Name, map[string]bool{}
 	for n.Alias != "" {
@@ -204,7 +203,6 @@ func (t Target) validate() error {
 
 func (c Config) apex() string { return dns.CanonicalName(c.Zone) }
 
-// absolute returns the fully qualified form of a name.
 func (c Config) absolute(name string) string {
 	switch {
 	case name == "@":

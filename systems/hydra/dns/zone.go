@@ -35,8 +35,7 @@ type zone struct {
 	emptyNames map[string]bool
 	servers    []string // names of the name servers
 	baseSerial uint32   // serial number before the first health change
-	// upstream resolves names outside the zone; the TTL is in seconds.
-	upstream func(name string, qtype uint16) ([]netip.Addr, uint32, error)
+	upstream   func(name string, qtype uint16) ([]netip.Addr, uint32, error)
 }
 
 type name struct {
@@ -181,7 +180,6 @@ func (z *zone) ttl() uint32 { return seconds(time.Duration(z.config.TTL)) }
 
 func seconds(d time.Duration) uint32 { return uint32(d / time.Second) }
 
-// serial grows with every health change.
 func (z *zone) serial() uint32 {
 	serial := z.baseSerial
 	for _, n := range z.names {

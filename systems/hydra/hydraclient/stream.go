@@ -152,7 +152,6 @@ func (l *lane) joinAttempt(e *endpoint) (*attempt, error) {
 	return a, nil
 }
 
-// connect opens the connection, and delivers answers until it ends.
 func (l *lane) connect(e *endpoint, a *attempt) {
 	s, in, err := e.dial(e.client.ctx)
 	switch {

@@ -32,8 +32,7 @@ import (
 // therefore repeats the same tries up to the one that succeeded, and no two tries can succeed.
 
 const (
-	onPage = 16
-	// maxHistory bounds the entries returned for an account.
+	onPage     = 16
 	maxHistory = 200
 	// maxTries bounds the tries of an order. Each failed try was overtaken by a page of entries.
 	maxTries = 100

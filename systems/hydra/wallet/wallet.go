@@ -157,7 +157,6 @@ func add(name string, cents, entries int64) api.Write {
 	return api.Write{Do: command.Add, Table: Accounts, Key: name, Value: json.RawMessage(value)}
 }
 
-// transact executes a transaction. failed holds the error of each failed check.
 func (w *Wallet) transact(ctx context.Context, t api.Transaction, failed []error) (Source, error) {
 	var m hydraclient.Meta
 	_, err := w.data.Transact(ctx, t, hydraclient.WithMeta(&m), hydraclient.Ack(api.Applied))

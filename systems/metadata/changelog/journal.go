@@ -152,7 +152,6 @@ func (j *Journal) run() {
 	j.err = j.log.Close()
 }
 
-// commitAll writes all waiting records, and reports whether the journal was closed.
 func (j *Journal) commitAll() bool {
 	for {
 		// Callers that the last group answered run first. Their next records join this group, which halves the fsyncs of

@@ -17,7 +17,6 @@ import (
 	"skerry/internal/base/atomicfile"
 )
 
-// snapshotPrefix and the index in 16 hexadecimal digits are the name of a snapshot.
 const snapshotPrefix = "snapshot-"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -28,7 +27,6 @@ const blockSize = 256 << 10
 // A snapshot file is a sequence of blocks, each preceded by its checksum (4 bytes) and length (4 bytes). The last block
 // is empty, so that a truncated file is detected. The first block is the index (8 bytes).
 
-// blockWriter splits its input into blocks.
 type blockWriter struct {
 	w    *bufio.Writer
 	held []byte

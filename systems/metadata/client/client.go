@@ -274,5 +274,4 @@ func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []
 	return answer, response.StatusCode, true, nil
 }
 
-// unchanged is the prefix of errors after which nothing was changed.
 const unchanged = "nothing was changed"

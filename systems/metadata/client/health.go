@@ -20,8 +20,7 @@ import (
 // patience is derived from round trips like TCP's retransmission timeout (RFC 6298), with a minimum for busy machines.
 const (
 	// pingAfter is the silence after which a replica is pinged, and the time for which a hung replica is not used.
-	pingAfter = 500 * time.Millisecond
-	// minPingTimeout is the minimum patience for a ping.
+	pingAfter      = 500 * time.Millisecond
 	minPingTimeout = time.Second
 	// maxPings is the number of unanswered pings after which a replica counts as hung.
 	maxPings = 2
@@ -106,7 +105,6 @@ func (c *Client) probe(ctx context.Context, r *replica, since time.Time) error {
 	return r.hung
 }
 
-// ping sends a request that a server answers without waiting for its tree.
 func (c *Client) ping(ctx context.Context, r *replica) error {
 	ctx, cancel := context.WithTimeout(ctx, r.patience(c.minPingTimeout))
 	defer cancel()

@@ -32,7 +32,6 @@ func newIdentities() *identities {
 	return &identities{base: hex.EncodeToString(b[:]), seen: make(metadata.Seen)}
 }
 
-// newIdentity returns the prefix of a request's identities, "" for none.
 func (c *Client) newIdentity() string {
 	if len(c.currentReplicas()) == 1 {
 		return ""

@@ -12,7 +12,6 @@ import (
 
 const (
 	copyBatch = 256
-	// sendBytes is the approximate size of a read or of a batch for the target.
 	sendBytes = 1 << 20
 )
 
@@ -97,7 +96,6 @@ func (m *migration) copyDirectory(ctx context.Context, server, dir string) (open
 	return open, nil
 }
 
-// sendToSource sends each command to the part of the source that holds its path.
 func (m *migration) sendToSource(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, len(commands))
 	for _, server := range m.from.parts {
@@ -200,7 +198,6 @@ func (m *migration) makeCommands(one item, data []byte) []makeCommand {
 	return commands
 }
 
-// finishTouches sets the times of directories after their content is complete.
 func (m *migration) finishTouches(ctx context.Context) error {
 	touches := m.touches
 	m.touches = nil

@@ -64,7 +64,6 @@ func virtualIn(local metadata.Command, r metadata.Result) *metadata.ElsewhereErr
 	return nil
 }
 
-// learnArea records the location of a subtree. It returns false for an unknown server.
 func (r *Router) learnArea(top, text string) bool {
 	a, ok := r.parseArea(top, text)
 	if ok {
@@ -73,7 +72,6 @@ func (r *Router) learnArea(top, text string) bool {
 	return ok
 }
 
-// atVirtual answers a command on the entry of a virtual directory.
 func (r *Router) atVirtual(ctx context.Context, c metadata.Command, at place, e *metadata.ElsewhereError) metadata.Result {
 	switch {
 	case c.Op == metadata.Rmdir:
@@ -204,7 +202,6 @@ func (r *Router) find(ctx context.Context, c metadata.Command) metadata.Result {
 	return page
 }
 
-// partialFind returns the command for one server: at most left entries after the path seen.
 func partialFind(c metadata.Command, at place, seen string, left int) metadata.Command {
 	local := c
 	local.Across, local.Limit, local.After = true, left, ""

@@ -145,7 +145,6 @@ func (m *migration) lockSourceParts(ctx context.Context) (metadata.Entry, error)
 	return m.eachPart(func(server string) metadata.Result { return m.lockPath(ctx, server, m.source.base) })
 }
 
-// eachPart calls ask for each server of the source, and returns the first server's entry of the directory.
 func (m *migration) eachPart(ask func(server string) metadata.Result) (top metadata.Entry, err error) {
 	for i, server := range m.from.parts {
 		e, err := m.sourceEntry(ask(server))
@@ -186,7 +185,6 @@ func (m *migration) renewLease(ctx context.Context) error {
 	return m.drainChanges(ctx)
 }
 
-// drainChanges reads the changes recorded since the previous call.
 func (m *migration) drainChanges(ctx context.Context) error {
 	step := metadata.Step{Verb: metadata.Watch, Txn: m.name, Lease: int64(watchLeases * m.r.lease)}
 	for _, server := range m.from.parts {

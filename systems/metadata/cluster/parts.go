@@ -22,7 +22,6 @@ import (
 // delegate creates, moves and merges parts; the new parts replace the old ones at one moment. Parts are removed and
 // renamed together, in transactions.
 
-// completeResult completes one server's answer about its part of a directory.
 func (r *Router) completeResult(ctx context.Context, c metadata.Command, at place, first metadata.Result) metadata.Result {
 	a := r.area(c.Path)
 	if len(a.parts) < 2 || a.top != c.Path || at.base != a.base || first.Err != nil {
@@ -136,7 +135,6 @@ func (t *transaction) lockPath(ctx context.Context, server, path string) metadat
 	return found
 }
 
-// checkedPage returns page, or repeats the command if a part has disappeared.
 func (r *Router) checkedPage(ctx context.Context, c metadata.Command, a area, checkedPage metadata.Result) metadata.Result {
 	if errors.Is(checkedPage.Err, metadata.ErrNotFound) {
 		return r.redo(ctx, c, a)
@@ -172,7 +170,6 @@ func mergePages(c metadata.Command, pages []metadata.Result) (page metadata.Resu
 	return page, false
 }
 
-// rmdirParts removes a split directory at one moment, if all its parts are empty.
 func (r *Router) rmdirParts(ctx context.Context, c metadata.Command) metadata.Result {
 	other := false // no longer split
 	result := r.transact(ctx, c.Identity, func(ctx context.Context, t *transaction) metadata.Result {

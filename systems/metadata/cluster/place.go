@@ -71,10 +71,8 @@ func rebase(p, from, to string) string {
 	return "/"
 }
 
-// toLocal translates a path of the shared tree into one of the server's.
 func (p place) toLocal(whole string) string { return rebase(whole, p.top, p.base) }
 
-// toGlobal translates a path of the server's tree into one of the shared tree.
 func (p place) toGlobal(own string) string { return rebase(own, p.base, p.top) }
 
 func (p place) localCommand(c metadata.Command) metadata.Command {
@@ -88,10 +86,8 @@ func (p place) localCommand(c metadata.Command) metadata.Command {
 	return c
 }
 
-// mayBeGone reports whether an error can mean that the subtree has disappeared.
 func (p place) mayBeGone(err error) bool { return p.top != "/" && errors.Is(err, metadata.ErrNotFound) }
 
-// globalResult translates a server's result for the shared tree.
 func (p place) globalResult(c metadata.Command, r metadata.Result) metadata.Result {
 	if c.Op == metadata.List && c.Path == "/" {
 		r.Entries = slices.DeleteFunc(r.Entries, func(e metadata.Entry) bool { return isReserved("/" + e.Name) })

@@ -176,7 +176,6 @@ func (t *transaction) rename(ctx context.Context, c metadata.Command) metadata.R
 	return result
 }
 
-// renameHere renames an entry on its server, together with subtrees below it on other servers.
 func (t *transaction) renameHere(ctx context.Context, c metadata.Command, s source, to place, replaced []metadata.Command) metadata.Result {
 	virtual := s.virtual
 	if s.entry.Kind == metadata.Virtual {
@@ -237,7 +236,6 @@ func delegateCommand(path string, s metadata.Subtree) metadata.Command {
 	return metadata.Command{Op: metadata.Delegate, Path: path, Owner: s.Owner(), Exclusive: true, MaxDepth: -1}
 }
 
-// replaceTarget returns the commands that remove the replaced entry, if c.Replace is set.
 func (t *transaction) replaceTarget(ctx context.Context, c metadata.Command, s source, to place) ([]metadata.Command, error) {
 	if !c.Replace {
 		return nil, nil

@@ -206,7 +206,6 @@ func failure(path string, err error) metadata.Result {
 //  3. A resumes and commits. If its transaction was ended, nothing happens. If A was first, B's move fails, and B
 //     asks all servers again.
 
-// doAgain makes repeated changes that have not been made yet.
 func (r *Router) doAgain(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, 0, len(commands))
 	for _, c := range commands {
@@ -298,7 +297,6 @@ func Connect(ctx context.Context, addr string, options ...client.Option) (*Clien
 	return c, nil
 }
 
-// standaloneName stands for a server without a name.
 const standaloneName = "server"
 
 func (c *Client) Close() {

@@ -234,7 +234,6 @@ func (t *transaction) lockSubtrees(ctx context.Context, at place, virtual []meta
 	return nil
 }
 
-// lockPart is lockSubtrees for one part, on which c runs.
 func (t *transaction) lockPart(ctx context.Context, at place, c metadata.Command, command func(metadata.Subtree) metadata.Command) error {
 	var found metadata.Result
 	if at.server == t.coordinator {

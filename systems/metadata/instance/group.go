@@ -82,7 +82,6 @@ func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, 
 	return k, r, err
 }
 
-// self returns this replica's address for the others, "" if it is not a member.
 func (g *Group) self() string {
 	for _, text := range g.Members {
 		if addr, ok := strings.CutPrefix(text, g.Name+"="); ok {

@@ -53,7 +53,6 @@ type frontend struct {
 	addrs map[string]string
 }
 
-// startKeeper starts to end transactions that routers abandoned, until close.
 func (s *frontend) startKeeper(ctx context.Context, name string, own cluster.OwnService, log *slog.Logger) {
 	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
 	s.keeping.Go(func() { s.router.RunKeeper(ctx, name, own, log) })

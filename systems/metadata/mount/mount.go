@@ -79,7 +79,6 @@ type volume struct {
 	uid, gid uint32
 }
 
-// runCommand runs a command. Interrupts do not cancel it, because its outcome would be unknown.
 func (v *volume) runCommand(c metadata.Command) metadata.Result {
 	if err := c.Check(); err != nil {
 		return metadata.Result{Err: err}

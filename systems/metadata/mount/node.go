@@ -252,7 +252,6 @@ func (n *node) Open(_ context.Context, flags uint32) (fs.FileHandle, uint32, sys
 	return &handle{n}, 0, 0
 }
 
-// open adds a handle. The first one reads the content.
 func (n *node) open(path string, flags uint32) syscall.Errno {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -292,14 +291,12 @@ func (h *handle) Write(_ context.Context, data []byte, off int64) (uint32, sysca
 	return uint32(len(data)), 0
 }
 
-// grow extends the content with zeros to at least size. The caller holds mu.
 func (n *node) grow(size int64) {
 	if more := int(size) - len(n.data); more > 0 {
 		n.data = append(slices.Grow(n.data, more), make([]byte, more)...)
 	}
 }
 
-// resize truncates or extends a file, open or not.
 func (n *node) resize(size uint64) syscall.Errno {
 	if size > metadata.MaxFile {
 		return syscall.EFBIG
@@ -327,7 +324,6 @@ func (n *node) flush() syscall.Errno {
 	return n.store()
 }
 
-// store is flush for a caller that holds mu.
 func (n *node) store() syscall.Errno {
 	if !n.dirty || n.gone {
 		return 0

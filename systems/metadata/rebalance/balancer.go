@@ -90,7 +90,6 @@ func (v View) Mean() float64 {
 	return sum / float64(max(len(v.Servers), 1))
 }
 
-// leastLoaded returns the least loaded server, the first by name among equals.
 func (v View) leastLoaded() (name string, rate float64) {
 	for n, s := range v.Servers {
 		if name == "" || s.Load.Rate < rate || s.Load.Rate == rate && n < name {
@@ -256,7 +255,6 @@ func (b *Balancer) moveSubtree(ctx context.Context, m Move) (how string) {
 		m.Rate, m.To, m.Here, m.There, m.Mean)
 }
 
-// tooLarge reports whether a directory has more entries than may be moved.
 func (b *Balancer) tooLarge(ctx context.Context, own string) bool {
 	page := metadata.Command{Op: metadata.Find, Path: own, Across: true, Limit: metadata.MaxLimit, MaxDepth: -1}
 	for n := 0; n <= b.o.Policy.Entries; {

@@ -102,7 +102,6 @@ func (h *history) isPinned(now time.Time, own string) bool {
 	return now.Before(h.large[own])
 }
 
-// movedAway reports whether a directory is on another server now, so that its counts are outdated.
 func (v View) movedAway(own string) bool {
 	for path := range v.Servers[v.Self].Subtrees {
 		if metadata.Under(own, path) {
@@ -136,7 +135,6 @@ func (c candidate) better(than candidate) bool {
 	return c.Path < than.Path
 }
 
-// depth returns the directory's depth below the root or below its subtree.
 func (c candidate) depth() int {
 	_, rest := splitSubtree(c.Path)
 	return strings.Count(rest, "/")

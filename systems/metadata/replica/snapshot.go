@@ -46,7 +46,6 @@ func (l *Log) snapshotDue() bool {
 	return true
 }
 
-// captureState captures the state and its index. The caller holds snapping.
 func (l *Log) captureState() (changelog.Snapshot, uint64, error) {
 	l.state.Lock()
 	defer l.state.Unlock()

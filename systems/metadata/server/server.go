@@ -257,7 +257,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// limitedListener closes connections beyond the maximum number, so that they use no memory.
 type limitedListener struct {
 	net.Listener
 	s    *Server

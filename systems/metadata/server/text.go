@@ -13,7 +13,6 @@ import (
 
 const longTime = "2006-01-02T15:04:05.000Z"
 
-// appendText appends a result in the text protocol: an error line, or the output of the operation.
 func appendText(b []byte, c metadata.Command, r metadata.Result) []byte {
 	if r.Err != nil {
 		return append(append(b, r.Err.Error()...), '\n')
@@ -85,7 +84,6 @@ type answer struct {
 	rest *metadata.Command
 }
 
-// runText runs the body of a request: one command, or one per line.
 func (s *Server) runText(ctx context.Context, scope bearer.Scope, body string) answer {
 	body = strings.TrimRight(body, "\r\n")
 	if strings.IndexByte(body, '\n') >= 0 {

@@ -107,7 +107,6 @@ func lockPaths(c metadata.Command, commands []metadata.Command) []string {
 	return locks
 }
 
-// describePath returns the entry at a path, if any, and the virtual directories below it.
 func (s *State) describePath(path string) (metadata.Result, error) {
 	if path == "/" {
 		return metadata.Result{}, nil
@@ -322,7 +321,6 @@ func conflicts(locked, path string, structural bool) bool {
 	return metadata.Under(path, locked) || structural && metadata.Under(locked, path)
 }
 
-// removesSubtree reports whether a command may remove entries below its path.
 func removesSubtree(c metadata.Command) bool {
 	switch c.Op {
 	case metadata.Move, metadata.Remove, metadata.Rmdir, metadata.Delegate, metadata.Adopt:
@@ -348,7 +346,6 @@ func (h *lockTable) checkRead(c metadata.Command) error {
 	return nil
 }
 
-// checkLocks returns an error if another transaction holds one of the locks.
 func (h *lockTable) checkLocks(name string, locks []string) error {
 	for _, p := range h.txns {
 		if p.Name == name {

@@ -91,7 +91,6 @@ func (t *Tree) mkdirs(c metadata.Command) metadata.Result {
 	}
 }
 
-// attachPath adds a directory with the directories of the path rest below it.
 func (t *Tree) attachPath(dir *node, at *state, name, rest string, c metadata.Command) metadata.Result {
 	fresh := state{kind: metadata.Directory, mode: c.Mode, modified: c.Time}
 	top := newNode(t.lastID.Add(1), dir, fresh)
@@ -160,7 +159,6 @@ func (t *Tree) setAttributes(c metadata.Command) metadata.Result {
 	return entryResult(lastName(c.Path), w.node)
 }
 
-// move renames a node. It excludes all other changes.
 func (t *Tree) move(c metadata.Command) metadata.Result {
 	defer t.moves.lockAll(&t.waits)()
 	from, name, n, err := t.locate(c.Path)

@@ -52,7 +52,6 @@ func (t *Tree) stat(c metadata.Command) metadata.Result {
 	return metadata.Result{Entries: []metadata.Entry{w.state.entry(lastName(c.Path), w.node.id)}}
 }
 
-// lastName returns the last name of a path, "/" for the root.
 func lastName(p string) string {
 	if p == "/" {
 		return p
@@ -135,7 +134,6 @@ func (s *search) visitBelow(dir string, at *state, after string, resumed bool, d
 	})
 }
 
-// visit adds an entry to the page if it matches. It returns false without adding the entry when the page is full.
 func (s *search) visit(p string, it item) bool {
 	if s.scanned == scanLimit || len(s.result.Entries) == s.limit {
 		s.result.Next = s.seen

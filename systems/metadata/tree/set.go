@@ -69,7 +69,6 @@ func (s *set) search(name string) (int, bool) {
 	return lo, false
 }
 
-// branchOf returns the index of the branch that contains or would contain name.
 func (s *set) branchOf(name string) int {
 	lo, hi := 1, len(s.branches)
 	for lo < hi {

@@ -64,7 +64,6 @@ func (t *Tree) detach(c metadata.Command, allowed func(*state) error) metadata.R
 	return metadata.Result{}
 }
 
-// removeAll removes a subtree at one moment, and adjusts the counts afterwards.
 func (t *Tree) removeAll(c metadata.Command) metadata.Result {
 	n, err := t.detachSubtree(c)
 	if err != nil {
@@ -140,7 +139,6 @@ func (n *node) pathBelow(top *node) string {
 	return path
 }
 
-// changeOwner makes a directory virtual, or a virtual directory physical and empty.
 func (t *Tree) changeOwner(c metadata.Command) metadata.Result {
 	n, gone, err := t.setOwner(c)
 	if err != nil {

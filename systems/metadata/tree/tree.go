@@ -133,7 +133,6 @@ func (t *Tree) pause() {
 
 // node is a physical or virtual directory, or a file.
 type node struct {
-	// mu guards changes of state.
 	mu sync.Mutex
 	// edge counts changes of the edge from the parent. It is odd during a change, and forever after removal.
 	edge atomic.Uint32

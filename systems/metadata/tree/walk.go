@@ -43,7 +43,6 @@ func (t *Tree) walkPath(path string, w *walk) {
 	t.tryWalk(path, w)
 }
 
-// tryWalk makes one attempt at walkPath, and reports whether it succeeded.
 func (t *Tree) tryWalk(path string, w *walk) bool {
 	if !t.descend(path, w) {
 		return false
@@ -144,7 +143,6 @@ func (t *Tree) lockNode(w *walk) bool {
 	return true
 }
 
-// lockDir is lockPath for the directory that contains the last name of path.
 func (t *Tree) lockDir(path string, w *walk) (name string, err error) {
 	dir, name := metadata.Split(path)
 	if err := t.lockPath(dir, w); err != nil {
@@ -157,7 +155,6 @@ func (t *Tree) lockDir(path string, w *walk) (name string, err error) {
 	return name, nil
 }
 
-// withPath replaces the parent's path in an error by path.
 func withPath(err error, path string) error {
 	if e, ok := err.(*metadata.Error); ok {
 		return &metadata.Error{Path: path, Err: e.Err}
@@ -217,7 +214,6 @@ func (s *slotLock) lockAll(w *waitCounter) (end func()) {
 	}
 }
 
-// waitCounter counts acquisitions that had to wait, and their time.
 type waitCounter struct {
 	count, nanoseconds atomic.Int64
 }
