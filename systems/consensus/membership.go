@@ -19,7 +19,8 @@ type conf struct {
 	Through uint64    `json:"through"`
 	State   confState `json:"state"`
 	Members []Member  `json:"members"`
-	Removed []uint64  `json:"removed,omitempty"`
+	// Removed are identifiers that must not be used again.
+	Removed []uint64 `json:"removed,omitempty"`
 	// Log, Born and Since are the log's Identity.
 	Log   string `json:"log,omitempty"`
 	Born  bool   `json:"born,omitempty"`

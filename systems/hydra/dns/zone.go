@@ -35,7 +35,8 @@ type zone struct {
 	emptyNames map[string]bool
 	servers    []string // names of the name servers
 	baseSerial uint32   // serial number before the first health change
-	upstream   func(name string, qtype uint16) ([]netip.Addr, uint32, error)
+	// upstream resolves names outside the zone; the TTL is in seconds.
+	upstream func(name string, qtype uint16) ([]netip.Addr, uint32, error)
 }
 
 type name struct {

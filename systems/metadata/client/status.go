@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -90,28 +89,6 @@ func (w *StatusPoller) Close() {
 			replica.Close()
 		}
 	}
-}
-
-// Discover returns a client of the server at addr and of all servers that share its tree. Any of them answers; if one is
-// lost, the next is used.
-func Discover(ctx context.Context, addr string, options ...Option) (*Client, error) {
-	c := New(addr, options...)
-	s, err := c.Status(ctx)
-	if err != nil {
-		c.Close()
-		return nil, fmt.Errorf("reading the list of servers: %w", err)
-	}
-	all := c.currentReplicas()
-	for _, name := range slices.Sorted(maps.Keys(s.Servers)) {
-		for one := range strings.SplitSeq(s.Servers[name], ",") {
-			base := c.baseURL(one)
-			if !slices.ContainsFunc(all, func(r *replica) bool { return r.base == base }) {
-				all = append(all, newReplica(base))
-			}
-		}
-	}
-	c.replicas.Store(&all)
-	return c, nil
 }
 
 func (c *Client) baseURL(addr string) string {

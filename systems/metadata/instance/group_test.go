@@ -293,26 +293,3 @@ func TestMembers(t *testing.T) {
 		t.Errorf("%v, the members are %+v", err, s.Group.Members)
 	}
 }
-
-// TestDiscover loses one of the servers that share a tree; the client uses another one.
-func TestDiscover(t *testing.T) {
-	addrs := []string{testkit.Address(t), testkit.Address(t)}
-	servers := []string{"g1=" + addrs[0], "g2=" + addrs[1]}
-	stops := make([]func(), 2)
-	for i := range servers {
-		_, stops[i] = run(t, instance.Options{Listen: addrs[i], Dir: filepath.Join(t.TempDir(), "data"),
-			Share: &instance.Share{Name: fmt.Sprintf("g%d", i+1), Root: "g1", Servers: servers}})
-	}
-	c, err := client.Discover(t.Context(), addrs[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if r := one(t, c, "mkdir /a"); r.Err != nil {
-		t.Fatal(r.Err)
-	}
-	stops[1]()
-	if r := one(t, c, "mkdir /a/b"); r.Err != nil {
-		t.Error(r.Err)
-	}
-}
