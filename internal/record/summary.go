@@ -1,4 +1,4 @@
-// Package record writes and reads the run directory. Its files are user data: docs/run-directory.md documents
+// Package record writes and reads the run directory. Its files are user data: docs/run-directory.md and docs/run-summary.md documents
 // them, their schema fields version them, and they are complete for every finished trial whatever happens later.
 package record
 

@@ -10,7 +10,7 @@
 //	SKERRY_CHAOS=5m go test -timeout 30m ./test/chaos
 //	SKERRY_CHAOS=5m SKERRY_SEED=7 SKERRY_CHAOS_DATABASE=postgres go test ...
 //
-// Beside "figures" it prints a row of the table of runs in docs/hydra.md.
+// Beside "figures" it prints a row of the table of runs in docs/hydra-guarantees.md.
 package chaos
 
 import (

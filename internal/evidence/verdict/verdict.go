@@ -158,7 +158,7 @@ func (p Piece[T]) missingReason() (why string, missingReason bool) {
 	return "", false
 }
 
-// Kind is the kind of reason that makes a trial suspect. It is part of summary.json (see docs/run-directory.md).
+// Kind is the kind of reason that makes a trial suspect. It is part of summary.json (see docs/run-summary.md).
 type Kind string
 
 const (

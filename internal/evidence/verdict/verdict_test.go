@@ -328,13 +328,13 @@ func TestTransientKinds(t *testing.T) {
 }
 
 func TestKindsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/run-directory.md")
+	page, err := os.ReadFile("../../../docs/run-summary.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, k := range kinds() {
 		if !strings.Contains(string(page), "`"+string(k)+"`") {
-			t.Errorf("kind %s is not in docs/run-directory.md", k)
+			t.Errorf("kind %s is not in docs/run-summary.md", k)
 		}
 	}
 }
