@@ -13,12 +13,12 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestExplainDisks(t *testing.T) {
 	testkit.Need(t, testkit.Root)
-	nodes, failure := loophost.New(t, 3), errors.New("no answer")
+	nodes, failure := testhost.Loopback(t, 3), errors.New("no answer")
 	for _, h := range nodes[:2] {
 		if err := unix.Mount("tmpfs", h.Dir(), "tmpfs", 0, "size=1m"); err != nil {
 			t.Fatal(err)

@@ -108,10 +108,10 @@ type Spec struct {
 var _ strict.Chooser = (*Spec)(nil)
 
 // Choices implements strict.Chooser.
-func (Spec) Choices() []strict.Choice {
-	choices := make([]strict.Choice, len(kinds))
+func (Spec) Choices() []strict.ChoiceKey {
+	choices := make([]strict.ChoiceKey, len(kinds))
 	for i, k := range kinds {
-		choices[i] = strict.Choice{Key: k.Name, Type: k.Type()}
+		choices[i] = strict.ChoiceKey{Key: k.Name, Type: k.Type()}
 	}
 	return choices
 }

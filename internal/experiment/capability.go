@@ -133,10 +133,10 @@ func (e Experiment) checkService(db database.Database, name string, fail func(pa
 		return // reported by CheckCapabilities
 	}
 	members := e.Members(db)
-	places := make([]service.NodeSpec, len(cloud.Nodes))
+	places := make([]service.PlannedNode, len(cloud.Nodes))
 	for i, n := range cloud.Nodes {
 		// Any distinct addresses will do.
-		places[i] = service.NodeSpec{Name: n.Name, Addr: netip.AddrFrom4([4]byte{10, 77, byte(i >> 8), byte(i)}),
+		places[i] = service.PlannedNode{Name: n.Name, Addr: netip.AddrFrom4([4]byte{10, 77, byte(i >> 8), byte(i)}),
 			Member: slices.Contains(members, n.Name)}
 	}
 	plan, err := service.NewPlan(s, places, ports.All, nil)

@@ -21,7 +21,7 @@ import (
 	"skerry/internal/machine/emulator"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/journal"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 	"skerry/internal/topology"
 )
 
@@ -140,7 +140,7 @@ func TestKilledOwnerAtEveryStage(t *testing.T) {
 			p := startOwner(t, o)
 			<-p.said
 			p.killed()
-			if left := traces.Find(t, c.Name, filepath.Dir(c.StateDir)); len(left) == 0 {
+			if left := testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir)); len(left) == 0 {
 				t.Error("nothing was left: it was not killed when it was meant to be")
 			}
 			mustSweep(t, c)
@@ -178,7 +178,7 @@ func TestKilledOwnerOfTunnels(t *testing.T) {
 	p := startOwner(t, o)
 	<-p.said
 	tunnels := 0
-	for _, trace := range traces.Find(t, c.Name, filepath.Dir(c.StateDir)) {
+	for _, trace := range testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir)) {
 		if strings.Contains(trace, "agent wireguard") {
 			tunnels++
 		}
@@ -296,7 +296,7 @@ func TestFullDisk(t *testing.T) {
 			came++
 		}
 		_ = os.Remove(filepath.Join(mount, "filler")) // it is there where Up had room
-		for _, trace := range traces.Find(t, c.Name, mount) {
+		for _, trace := range testhost.FindLeftovers(t, c.Name, mount) {
 			t.Errorf("with %s left: %s", size, trace)
 		}
 		if err := unix.Unmount(mount, unix.MNT_DETACH); err != nil {

@@ -37,7 +37,7 @@ func (l *Lab) EmulatorPID() int { return l.part.Facts().Emulator }
 func (l *Lab) TunnelPID() int { return l.part.Facts().Tunneller }
 
 // ServiceRunning is the running service, nil without one and in processes that did not start it.
-func (l *Lab) ServiceRunning() *service.Running { return l.service }
+func (l *Lab) ServiceRunning() *service.Controller { return l.service }
 
 // End is a node at one end of a link, from which the link is measured.
 type End struct {

@@ -40,8 +40,8 @@ type Lab struct {
 	owned   bool // ends with its process
 	nodes   []host.Host
 	byName  map[string]host.Host
-	overlay overlay.Running  // nil without an overlay, and in processes that did not start it
-	service *service.Running // nil likewise
+	overlay overlay.Running     // nil without an overlay, and in processes that did not start it
+	service *service.Controller // nil likewise
 	// containers are the hosts of members in containers, by node.
 	containers map[string]host.Host
 	log        *slog.Logger

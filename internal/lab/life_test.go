@@ -18,7 +18,7 @@ import (
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/link"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestDownLeavesNothing(t *testing.T) {
@@ -37,7 +37,7 @@ func TestDownLeavesNothing(t *testing.T) {
 	if out, err := shell(t, l, "n1", "setsid sh -c 'exec env -i sleep 1000' >/dev/null 2>&1 & echo data >file"); err != nil {
 		t.Fatal(err, out)
 	}
-	if len(traces.Find(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
+	if len(testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
 		t.Fatal("no traces of a lab that is up: the test looks in the wrong places")
 	}
 	if err := l.Down(t.Context()); err != nil {
@@ -206,10 +206,10 @@ func TestOwnedLabIsLeftAlone(t *testing.T) {
 func TestForeignObjectsStay(t *testing.T) {
 	c := config(t, "foreign")
 	l := mustUp(t, c)
-	if err := os.MkdirAll(traces.NetnsDir, 0o755); err != nil {
+	if err := os.MkdirAll(testhost.NetnsDir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	other := filepath.Join(traces.NetnsDir, "skerry-other-test-"+itoa(os.Getpid()))
+	other := filepath.Join(testhost.NetnsDir, "skerry-other-test-"+itoa(os.Getpid()))
 	if err := netns.OnNewThread(func() error { return netns.Create(other) }); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestForeignObjectsStay(t *testing.T) {
 		if err := errors.Join(unix.Unmount(other, unix.MNT_DETACH), os.Remove(other)); err != nil {
 			t.Error(err)
 		}
-		os.Remove(traces.NetnsDir)
+		os.Remove(testhost.NetnsDir)
 	})
 	// A user's shell in a node's namespace, as `ip netns exec` makes one.
 	guest := exec.Command("sleep", "1000")

@@ -9,13 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // noTraces fails the test when anything is left of its labs.
 func noTraces(t *testing.T, c Config) {
 	t.Helper()
-	traces.Check(t, c.Name, filepath.Dir(c.StateDir))
+	testhost.CheckLeftovers(t, c.Name, filepath.Dir(c.StateDir))
 }
 
 // ownNetwork is what the machine's own network namespace holds.

@@ -20,8 +20,8 @@ import (
 )
 
 // overlayNet describes the lab for its overlay: tunnels replace the links below them.
-func (l *Lab) overlayNet() overlay.Network {
-	n := overlay.Network{Nodes: l.Hosts(), On: l.part, Measure: l.part, Log: l.log}
+func (l *Lab) overlayNet() overlay.Environment {
+	n := overlay.Environment{Nodes: l.Hosts(), On: l.part, Measure: l.part, Log: l.log}
 	near := l.Factor() == 0
 	for i, k := range l.Links() {
 		latency := k.RTT() / 2

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestRestartedMachine: mounts and processes are gone, directories on disks are not, and
@@ -53,7 +53,7 @@ func restart(f machine.Facts, p journal.LabDir) error {
 	}
 	for err == nil && moving.Alive() {
 	}
-	shown, globErr := filepath.Glob(traces.NetnsDir + "/" + "skerry-" + p.Name + "-*")
+	shown, globErr := filepath.Glob(testhost.NetnsDir + "/" + "skerry-" + p.Name + "-*")
 	errs := []error{err, globErr, network.Unmount(p.Namespaces())}
 	for _, name := range shown {
 		errs = append(errs, os.Remove(name))

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestNamespacesAreMountedOnce where the state directory is in a shared mount, as /run is
@@ -48,7 +48,7 @@ func TestNamespacesAreMountedOnce(t *testing.T) {
 	if err := l.Down(t.Context()); err != nil {
 		t.Error(err)
 	}
-	for _, trace := range traces.Find(t, c.Name, mount) {
+	for _, trace := range testhost.FindLeftovers(t, c.Name, mount) {
 		t.Errorf("left: %s", trace)
 	}
 }

@@ -18,9 +18,9 @@ type failing struct {
 	cancel            context.CancelFunc
 }
 
-func (f failing) Start(ctx context.Context, e emulator.Env) (emulator.Running, error) {
+func (f failing) Start(ctx context.Context, e emulator.Env) (emulator.RunningEngine, error) {
 	if f.inStart != nil {
-		return emulator.Running{}, f.inStart
+		return emulator.RunningEngine{}, f.inStart
 	}
 	r, err := f.Kind.Start(ctx, e)
 	if err != nil {

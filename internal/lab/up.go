@@ -162,9 +162,9 @@ func (l *Lab) startService(ctx context.Context, c Config) (err error) {
 	}
 	c.Progress("service", 0, 1)
 	members := c.members()
-	var places []service.NodeSpec
+	var places []service.PlannedNode
 	for i, n := range c.Topology.Nodes {
-		places = append(places, service.NodeSpec{Name: n.Name, Addr: nodeAddress(i), Member: slices.Contains(members, n.Name)})
+		places = append(places, service.PlannedNode{Name: n.Name, Addr: nodeAddress(i), Member: slices.Contains(members, n.Name)})
 	}
 	plan, err := service.NewPlan(s, places, c.Ports, func(node string, port int) bool {
 		taken, err := l.part.IsListening(ctx, node, port)

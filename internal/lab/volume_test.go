@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/machine/volume"
+	"skerry/internal/machine/local"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 	"skerry/internal/topology"
 )
 
@@ -29,7 +29,7 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, "killed")
-			if err := volume.Missing(o.Volume); err != nil {
+			if err := local.CheckVolume(o.Volume); err != nil {
 				testkit.Lacks(t, testkit.LoopVolumes, err)
 			}
 			before := loops()
@@ -38,7 +38,7 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 			p := startOwner(t, whole)
 			<-p.said
 			p.killed()
-			if len(traces.Find(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
+			if len(testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
 				t.Fatal("the owner made nothing")
 			}
 			mustSweep(t, c)
@@ -56,7 +56,7 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 func TestVolumesOfMembers(t *testing.T) {
 	c := config(t, "vol")
 	c.Topology.Volume, c.Members = topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}, []string{"n0", "n1"}
-	if err := volume.Missing(c.Topology.Volume); err != nil {
+	if err := local.CheckVolume(c.Topology.Volume); err != nil {
 		testkit.Lacks(t, testkit.LoopVolumes, err)
 	}
 	l := mustUp(t, c)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"skerry/internal/load/ycsb"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestMain also turns this test program into a driver.
@@ -48,7 +48,7 @@ func openMemory(name string) (func(context.Context, map[string]string) (Client, 
 
 func start(t *testing.T, ctx context.Context, s AgentSpec) *Session {
 	t.Helper()
-	session, err := StartAgent(ctx, loophost.New(t, 1)[0], os.Args[0], s)
+	session, err := StartAgent(ctx, testhost.Loopback(t, 1)[0], os.Args[0], s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,12 +114,12 @@ func TestSessionErrors(t *testing.T) {
 	t.Parallel()
 	w := workload(t, "a", ycsb.Properties{"recordcount": "10"})
 	t.Run("spec", func(t *testing.T) {
-		if _, err := StartAgent(context.Background(), loophost.New(t, 1)[0], os.Args[0], AgentSpec{}); !errors.Is(err, errSpec) {
+		if _, err := StartAgent(context.Background(), testhost.Loopback(t, 1)[0], os.Args[0], AgentSpec{}); !errors.Is(err, errSpec) {
 			t.Error(err)
 		}
 	})
 	t.Run("program", func(t *testing.T) {
-		_, err := StartAgent(context.Background(), loophost.New(t, 1)[0], "/nowhere/skerry", AgentSpec{Spec: Spec{Workload: w}})
+		_, err := StartAgent(context.Background(), testhost.Loopback(t, 1)[0], "/nowhere/skerry", AgentSpec{Spec: Spec{Workload: w}})
 		if !errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/postgres"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 	"skerry/systems/consensus"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/cloudsql"
@@ -29,7 +29,7 @@ func startPostgres(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := loophost.New(t, 1)
+	nodes := testhost.Loopback(t, 1)
 	c, err := d.Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0], Installation: in, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

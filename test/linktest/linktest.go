@@ -18,9 +18,9 @@ import (
 	"skerry/internal/testkit"
 )
 
-// Limits are the documented deviations of an engine from the contract, and the tolerances. The zero value is the full
+// Tolerances are the documented deviations of an engine from the contract. The zero value is the full
 // contract on a current machine.
-type Limits struct {
+type Tolerances struct {
 	// Unseeded is the reason why random choices do not follow Spec.Seed.
 	Unseeded string
 	// JitterByPacket is the reason why each packet's delay is drawn independently. The mean delay then grows with the
@@ -42,7 +42,7 @@ type Limits struct {
 const Slow = "SKERRY_TEST_SLOW"
 
 // Run runs the contract test. It creates and closes an engine for each part.
-func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) {
+func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Tolerances) {
 	testkit.Need(t, testkit.Root)
 	if limits.Slack == 0 {
 		limits.Slack = 25 * time.Millisecond
@@ -61,7 +61,7 @@ func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) 
 	if pace > 1 {
 		limits.Rate *= 3
 	}
-	s := suite{newEngine: newEngine, Limits: limits, pace: time.Duration(pace)}
+	s := suite{newEngine: newEngine, Tolerances: limits, pace: time.Duration(pace)}
 	for _, part := range []struct {
 		name  string
 		check func(*testing.T)
@@ -101,5 +101,5 @@ func Run(t *testing.T, newEngine func(t *testing.T) link.Engine, limits Limits) 
 type suite struct {
 	newEngine func(t *testing.T) link.Engine
 	pace      time.Duration // stretches the time between packets
-	Limits
+	Tolerances
 }

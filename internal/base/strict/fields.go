@@ -29,13 +29,13 @@ type Decoder interface {
 // Chooser is a field that one of several keys of its struct fills. Each key has its own type. The tag is yaml:",choice".
 type Chooser interface {
 	// Choices returns the keys in order. The result must be the same for all values of the type.
-	Choices() []Choice
+	Choices() []ChoiceKey
 	// Choose sets the key of the document and its value, an addressable value of the key's type.
 	Choose(key string, value reflect.Value)
 }
 
-// Choice is one key of a Chooser.
-type Choice struct {
+// ChoiceKey is one key of a Chooser.
+type ChoiceKey struct {
 	Key  string
 	Type reflect.Type
 }

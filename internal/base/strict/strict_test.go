@@ -305,8 +305,8 @@ type dish struct {
 
 func (dish) Shorthand() string { return "name" }
 
-func (course) Choices() []Choice {
-	return []Choice{{"drink", reflect.TypeFor[person]()}, {"dish", reflect.TypeFor[dish]()}}
+func (course) Choices() []ChoiceKey {
+	return []ChoiceKey{{"drink", reflect.TypeFor[person]()}, {"dish", reflect.TypeFor[dish]()}}
 }
 
 func (c *course) Choose(key string, value reflect.Value) { *c = course{key, value.Interface()} }

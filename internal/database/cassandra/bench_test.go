@@ -16,13 +16,13 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // BenchmarkClient compares the client with the shortest loop over the driver, on one
 // member on this machine: cpu-us/op is the client's CPU alone.
 func BenchmarkClient(b *testing.B) {
-	c := startCluster(b, loophost.New(b, 1), nil)
+	c := startCluster(b, testhost.Loopback(b, 1), nil)
 	client := dbtest.Open(b, New(), c.Properties())
 	var record []load.Field
 	for i := range defaultFields {
@@ -101,7 +101,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			for b.Loop() {
 				began := time.Now()
-				c := startCluster(b, loophost.New(b, n), database.Options{"start_timeout": "10m"})
+				c := startCluster(b, testhost.Loopback(b, n), database.Options{"start_timeout": "10m"})
 				b.ReportMetric(time.Since(began).Seconds(), "ready-s")
 				var taken int64
 				var used time.Duration
@@ -123,7 +123,7 @@ func BenchmarkStart(b *testing.B) {
 // BenchmarkChange has a fourth node join and leave three that hold 10,000 records, and
 // one halt and come back.
 func BenchmarkChange(b *testing.B) {
-	nodes := loophost.New(b, 4)
+	nodes := testhost.Loopback(b, 4)
 	c := startCluster(b, nodes[:3], database.Options{"replication_factor": 2})
 	client := dbtest.Open(b, New(), c.Properties())
 	value := []load.Field{{Name: "field0", Value: bytes.Repeat([]byte{'x'}, 1000)}}

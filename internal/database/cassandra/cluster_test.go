@@ -20,14 +20,14 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestCopies reads each member's own copies of rows with two replicas, kills a node that
 // takes copies over, and then has a member leave for good that was killed: its copies
 // are made again from the others'.
 func TestCopies(t *testing.T) {
-	nodes := loophost.New(t, 4)
+	nodes := testhost.Loopback(t, 4)
 	c := startCluster(t, nodes[:3], database.Options{"replication_factor": 2, "ring_delay": "3s", "phi_convict_threshold": 5, "write_consistency": "all"})
 	client := dbtest.Open(t, New(), c.Properties())
 	const rows = 60
@@ -149,7 +149,7 @@ func checkTokens(t *testing.T, c *cluster, keys map[string]int) {
 
 // TestDataCenters has a data centre for each site and a table that is wider than usual.
 func TestDataCenters(t *testing.T) {
-	nodes := loophost.New(t, 2)
+	nodes := testhost.Loopback(t, 2)
 	c := startCluster(t, nodes, database.Options{"strategy": "network", "read_consistency": "local_one", "write_consistency": "each_quorum"})
 	p := c.Properties()
 	if p[PropCenter] != "s1" {
@@ -187,7 +187,7 @@ func TestDataCenters(t *testing.T) {
 // TestFullDisk fills the disk of the only member.
 func TestFullDisk(t *testing.T) {
 	testkit.Need(t, testkit.Root)
-	nodes := loophost.New(t, 1)
+	nodes := testhost.Loopback(t, 1)
 	dir := nodes[0].Dir() + "/" + Name
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)

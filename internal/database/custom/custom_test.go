@@ -15,7 +15,7 @@ import (
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/redis"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // minimalDefinition is the shortest definition there is.
@@ -133,7 +133,7 @@ func TestFind(t *testing.T) {
 
 // TestTemplates shows what a template sees.
 func TestTemplates(t *testing.T) {
-	hosts := loophost.New(t, 4)
+	hosts := testhost.Loopback(t, 4)
 	db := parse(t, minimalDefinition+"options: {port: 7}\n")
 	c := &cluster{def: db.def, Cluster: daemon.NewCluster[host.Host]("demo", database.Env{Nodes: hosts[:3]}), options: map[string]any{"port": 8}}
 	d := c.templateData(hosts[3], hosts[1:])

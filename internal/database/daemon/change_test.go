@@ -8,11 +8,11 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestHaltAndReviveHoldTheMember(t *testing.T) {
-	node := loophost.New(t, 1)[0]
+	node := testhost.Loopback(t, 1)[0]
 	c := daemon.NewCluster[*member]("demo", database.Env{})
 	if err := c.RunHalt(t.Context(), node, nil); !errors.Is(err, database.ErrNotMember) || err.Error()[:8] != "halting " {
 		t.Errorf("halting no member: %v", err)
@@ -38,7 +38,7 @@ func TestHaltAndReviveHoldTheMember(t *testing.T) {
 
 // Accepted is the first time of acceptance, also of a failed change, and the moved bytes are kept.
 func TestChangeTimer(t *testing.T) {
-	node := loophost.New(t, 1)[0]
+	node := testhost.Loopback(t, 1)[0]
 	c := daemon.NewCluster[*member]("demo", database.Env{})
 	var first time.Duration
 	change, err := c.RunJoin(t.Context(), node, daemon.JoinSteps{

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // server is a shell script that stands for a database's server; it says "up" first.
@@ -60,7 +60,7 @@ func saidUp(h host.Host, starts int) func(context.Context) error {
 }
 
 func TestStartAndStop(t *testing.T) {
-	s, nodes := newSet(t), loophost.New(t, 2)
+	s, nodes := newSet(t), testhost.Loopback(t, 2)
 	for _, h := range nodes {
 		d := start1(t, s, h, forever)
 		if err := d.Await(t.Context(), 10*time.Second, saidUp(h, 1)); err != nil {
@@ -101,7 +101,7 @@ func TestEndsOfAServer(t *testing.T) {
 		"killed by somebody": {func(_ *testing.T, d *Daemon) error { return syscall.Kill(d.PID(), syscall.SIGKILL) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, h := newSet(t), loophost.New(t, 1)[0]
+			s, h := newSet(t), testhost.Loopback(t, 1)[0]
 			d := start1(t, s, h, "echo the last word; "+forever)
 			if err := d.Await(t.Context(), 10*time.Second, saidUp(h, 1)); err != nil {
 				t.Fatal(err)
@@ -139,7 +139,7 @@ func TestEndsOfAServer(t *testing.T) {
 
 // TestJoining tells the end of a server that is no member yet from that of one that is.
 func TestJoining(t *testing.T) {
-	s, nodes := newSet(t), loophost.New(t, 2)
+	s, nodes := newSet(t), testhost.Loopback(t, 2)
 	joining := func(h host.Host) *Daemon {
 		spec := server(h, forever)
 		spec.Joining = true
@@ -174,7 +174,7 @@ func TestJoining(t *testing.T) {
 
 // TestStartedAgain halts a server and starts it again: one runs, and the log goes on.
 func TestStartedAgain(t *testing.T) {
-	s, h := newSet(t), loophost.New(t, 1)[0]
+	s, h := newSet(t), testhost.Loopback(t, 1)[0]
 	for i := range 5 {
 		d := start1(t, s, h, forever)
 		if err := d.Await(t.Context(), 10*time.Second, saidUp(h, i+1)); err != nil {
@@ -213,7 +213,7 @@ func TestAwaitGivesUp(t *testing.T) {
 		"it is late with the answer": {forever, unanswered, 300 * time.Millisecond, database.ErrNotReady, []string{"up"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, h := newSet(t), loophost.New(t, 1)[0]
+			s, h := newSet(t), testhost.Loopback(t, 1)[0]
 			d := start1(t, s, h, test.script)
 			err := d.Await(t.Context(), test.timeout, test.ready)
 			if !errors.Is(err, test.is) {
@@ -227,7 +227,7 @@ func TestAwaitGivesUp(t *testing.T) {
 		})
 	}
 	t.Run("nobody waits any more", func(t *testing.T) {
-		s, h := newSet(t), loophost.New(t, 1)[0]
+		s, h := newSet(t), testhost.Loopback(t, 1)[0]
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := start1(t, s, h, forever).Await(ctx, time.Minute, never); !errors.Is(err, context.Canceled) {
@@ -240,7 +240,7 @@ func TestAwaitGivesUp(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
-	s, h := newSet(t), loophost.New(t, 1)[0]
+	s, h := newSet(t), testhost.Loopback(t, 1)[0]
 	l, err := net.Listen("tcp4", h.Addr()+":0")
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestPortTaken(t *testing.T) {
 
 // TestStubbornServer ignores SIGTERM.
 func TestStubbornServer(t *testing.T) {
-	s, h := newSet(t), loophost.New(t, 1)[0]
+	s, h := newSet(t), testhost.Loopback(t, 1)[0]
 	d := start1(t, s, h, `trap "" TERM; while :; do sleep 0.1; done`)
 	if err := d.Await(t.Context(), 10*time.Second, saidUp(h, 1)); err != nil {
 		t.Fatal(err)
@@ -270,7 +270,7 @@ func TestStubbornServer(t *testing.T) {
 
 // TestStopWhileStarting ends a set while servers are being started in it: none is left.
 func TestStopWhileStarting(t *testing.T) {
-	s, nodes := newSet(t), loophost.New(t, 8)
+	s, nodes := newSet(t), testhost.Loopback(t, 8)
 	ended := make(chan *Daemon, len(nodes))
 	for _, h := range nodes {
 		go func() {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 var (
@@ -110,7 +110,7 @@ func TestLeave(t *testing.T) {
 		"it is not removed":   {database.Graceful, "remove", []string{"may go", "yield", "remove"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			node := loophost.New(t, 1)[0]
+			node := testhost.Loopback(t, 1)[0]
 			cluster := daemon.NewCluster[*member]("demo", database.Env{})
 			defer func() {
 				if err := cluster.Servers.Kill(); err != nil {
@@ -169,7 +169,7 @@ func TestLeave(t *testing.T) {
 // A member that is no longer one may not notice: it is waited for until all others have
 // forgotten it, and ended.
 func TestForgotten(t *testing.T) {
-	node := loophost.New(t, 1)[0]
+	node := testhost.Loopback(t, 1)[0]
 	cluster := daemon.NewCluster[*member]("demo", database.Env{})
 	m := start(t, &cluster.Servers, node)
 	cluster.Add(m)

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // A server is halted once, and another may run in its place.
 func TestSeat(t *testing.T) {
-	s, h := newSet(t), loophost.New(t, 1)[0]
+	s, h := newSet(t), testhost.Loopback(t, 1)[0]
 	var seat Seat
 	if seat.Server() != nil || seat.Halted() {
 		t.Errorf("an empty one has %v, halted %t", seat.Server(), seat.Halted())
@@ -53,7 +53,7 @@ func TestEnd(t *testing.T) {
 		"nobody waits any more": {gone, forever, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, h := newSet(t), loophost.New(t, 1)[0]
+			s, h := newSet(t), testhost.Loopback(t, 1)[0]
 			spec := server(h, c.script)
 			spec.Joining = true // its end is no failure, also before Leaving
 			d, err := s.Start(t.Context(), h, spec)
@@ -73,7 +73,7 @@ func TestEnd(t *testing.T) {
 
 // TestKill ends servers that SIGTERM does not end.
 func TestKill(t *testing.T) {
-	s, nodes := newSet(t), loophost.New(t, 3)
+	s, nodes := newSet(t), testhost.Loopback(t, 3)
 	var all []*Daemon
 	for _, h := range nodes {
 		d := start1(t, s, h, `trap "" TERM; while :; do sleep 0.1; done`)

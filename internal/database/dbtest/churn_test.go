@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // memory is a database in memory, with what goes wrong in it.
@@ -177,7 +177,7 @@ func plan(nodes []host.Host, seed uint64, changes int) ChurnPlan {
 }
 
 func TestRandomChanges(t *testing.T) {
-	nodes := loophost.New(t, 5)
+	nodes := testhost.Loopback(t, 5)
 	var first string
 	for range 2 {
 		m := newMemory("n1", "n2", "n3")
@@ -207,7 +207,7 @@ func TestChangesThatLoseRows(t *testing.T) {
 			t.Parallel()
 			m.rows, m.members = map[string]string{}, map[string]bool{"n1": true, "n2": true, "n3": true}
 			ledger := written(t, m, 200)
-			nodes := loophost.New(t, 3)
+			nodes := testhost.Loopback(t, 3)
 			steps, err := plan(nodes, 3, 1).Apply(t.Context(), m)
 			if err != nil || len(steps) != 1 || steps[0].Join {
 				t.Fatalf("%v, %v", steps, err)

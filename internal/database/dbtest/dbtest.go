@@ -29,7 +29,7 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // Config says which database to test, and what only its own package knows of it.
@@ -68,7 +68,7 @@ type Config struct {
 	Rows int64
 	// Timeout bounds each start, change of membership, halt and revival; 3 minutes if 0.
 	Timeout time.Duration
-	// Hosts makes the nodes; loophost.New when nil.
+	// Hosts makes the nodes; testhost.Loopback when nil.
 	Hosts func(t testing.TB, n int) []host.Host
 }
 
@@ -142,7 +142,7 @@ func (s *suite) setDefaults(t *testing.T) {
 	s.KillJoiner = cmp.Or(s.KillJoiner, 50*time.Millisecond)
 	s.Timeout = cmp.Or(settingTime(t, "SKERRY_TIMEOUT"), s.Timeout, 3*time.Minute)
 	if s.Hosts == nil {
-		s.Hosts = loophost.New
+		s.Hosts = testhost.Loopback
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func kilobyte() []load.Field {
@@ -26,7 +26,7 @@ func kilobyte() []load.Field {
 // number of questions that cross them counts (the package's comment).
 func BenchmarkEncodings(b *testing.B) {
 	d := New()
-	c := startCluster(b, d, loophost.New(b, 3), nil)
+	c := startCluster(b, d, testhost.Loopback(b, 3), nil)
 	ctx := b.Context()
 	one := open(b, d, c.Properties())
 	raw := one.conns[0]
@@ -77,7 +77,7 @@ func BenchmarkEncodings(b *testing.B) {
 // BenchmarkClient compares the client's reads with a loop over etcd's own client.
 func BenchmarkClient(b *testing.B) {
 	d := New()
-	c := startCluster(b, d, loophost.New(b, 1), nil)
+	c := startCluster(b, d, testhost.Loopback(b, 1), nil)
 	one := open(b, d, c.Properties())
 	if err := one.Insert(b.Context(), "", "user1", kilobyte()); err != nil {
 		b.Fatal(err)

@@ -18,12 +18,12 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestClusterOfFive(t *testing.T) {
 	began := time.Now()
-	c := startCluster(t, New(), loophost.New(t, 5), nil)
+	c := startCluster(t, New(), testhost.Loopback(t, 5), nil)
 	t.Logf("ready after %v", time.Since(began))
 	members, err := c.Members(t.Context())
 	if err != nil {
@@ -47,7 +47,7 @@ func TestClusterOfFive(t *testing.T) {
 
 func TestRecords(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loophost.New(t, 3), nil)
+	c := startCluster(t, d, testhost.Loopback(t, 3), nil)
 	ctx := t.Context()
 	for _, read := range []string{readLinearizable, readSerializable} {
 		if err := c.Clear(ctx); err != nil {
@@ -111,7 +111,7 @@ func TestRecords(t *testing.T) {
 // can be read: etcd would keep all in memory.
 func TestClearForgets(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loophost.New(t, 1), nil)
+	c := startCluster(t, d, testhost.Loopback(t, 1), nil)
 	ctx := t.Context()
 	client := open(t, d, c.Properties())
 	if err := client.Insert(ctx, "usertable", "user1", record("a")); err != nil {
@@ -138,7 +138,7 @@ func TestClearForgets(t *testing.T) {
 func TestUpdatesAtTheSameTime(t *testing.T) {
 	const clients, updates = 6, 10
 	d := New()
-	c := startCluster(t, d, loophost.New(t, 3), nil)
+	c := startCluster(t, d, testhost.Loopback(t, 3), nil)
 	first := open(t, d, c.Properties())
 	if err := first.Insert(t.Context(), "", "user1", record("")); err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestUpdatesAtTheSameTime(t *testing.T) {
 }
 
 func TestResize(t *testing.T) {
-	d, nodes := New(), loophost.New(t, 4)
+	d, nodes := New(), testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes[:3], nil)
 	ctx := t.Context()
 	client := open(t, d, c.Properties())
@@ -236,7 +236,7 @@ func TestResize(t *testing.T) {
 func TestHaltAndRevive(t *testing.T) {
 	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
 		t.Run(manner.String(), func(t *testing.T) {
-			d, nodes := New(), loophost.New(t, 3)
+			d, nodes := New(), testhost.Loopback(t, 3)
 			c := startCluster(t, d, nodes, nil)
 			ctx := t.Context()
 			client := open(t, d, c.Properties(), PropRoute, routeListed)
@@ -290,7 +290,7 @@ func TestHaltAndRevive(t *testing.T) {
 
 // TestNoMajority checks what becomes of operations when most members are gone.
 func TestNoMajority(t *testing.T) {
-	d, nodes := New(), loophost.New(t, 3)
+	d, nodes := New(), testhost.Loopback(t, 3)
 	c := startCluster(t, d, nodes, nil)
 	client := open(t, d, c.Properties(), PropRoute, routeListed)
 	if err := client.Insert(t.Context(), "", "user1", record("a")); err != nil {
@@ -328,7 +328,7 @@ func TestNoMajority(t *testing.T) {
 }
 
 func TestKilledMember(t *testing.T) {
-	c := startCluster(t, New(), loophost.New(t, 3), nil)
+	c := startCluster(t, New(), testhost.Loopback(t, 3), nil)
 	if err := syscall.Kill(c.All()[1].Server().PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestKilledMember(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	l, err := net.Listen("tcp4", nodes[1].Addr()+":2380")
 	if err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func TestPortTaken(t *testing.T) {
 
 // TestAllReplaced has every member that a client was told of leave, after others joined.
 func TestAllReplaced(t *testing.T) {
-	d, nodes := New(), loophost.New(t, 4)
+	d, nodes := New(), testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes[:2], nil)
 	ctx := t.Context()
 	client := open(t, d, c.Properties())

@@ -15,7 +15,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestOptions(t *testing.T) {
@@ -143,7 +143,7 @@ func FuzzRecord(f *testing.F) {
 // TestLeader: whichever member wins the elections, the member that was asked for leads, also a cluster
 // that is emptied for another trial.
 func TestLeader(t *testing.T) {
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	c := startCluster(t, New(), nodes, database.Options{"leader": "n3"})
 	if got := leaderOf(t, c).host.Name(); got != "n3" {
 		t.Errorf("%s leads the new cluster", got)

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/database/mongodb"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // BenchmarkClient compares the reads of MongoDB's client with the loop that one would
@@ -26,7 +26,7 @@ func BenchmarkClient(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	nodes := loophost.New(b, 1)
+	nodes := testhost.Loopback(b, 1)
 	c, err := d.Start(b.Context(), database.Env{Nodes: nodes, Control: nodes[0], Installation: in})
 	if err != nil {
 		b.Fatal(err)

@@ -15,13 +15,13 @@ import (
 	"skerry/internal/database/mysql"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func begin(b *testing.B, n int) (*Galera, database.Cluster) {
 	b.Helper()
 	testkit.Need(b, testkit.Installed(Recipe))
-	g, nodes := New(), loophost.New(b, n)
+	g, nodes := New(), testhost.Loopback(b, n)
 	in, err := g.Find("", "")
 	if err != nil {
 		b.Fatal(err)

@@ -11,13 +11,13 @@ import (
 	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mysql"
 	"skerry/internal/load"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestRestedClient uses a client again after the deadline of its last operation, and after
 // its member has gone.
 func TestRestedClient(t *testing.T) {
-	nodes := loophost.New(t, 2)
+	nodes := testhost.Loopback(t, 2)
 	g, c := startCluster(t, nodes, nil)
 	p := c.Properties()
 	p[mysql.PropMember], p[mysql.PropTimeout] = mysql.First, "1000"
@@ -56,7 +56,7 @@ func TestRestedClient(t *testing.T) {
 
 // TestConflict writes a row through two members at the same time until one of them loses.
 func TestConflict(t *testing.T) {
-	g, c := startCluster(t, loophost.New(t, 2), nil)
+	g, c := startCluster(t, testhost.Loopback(t, 2), nil)
 	p := c.Properties()
 	p[mysql.PropMember] = mysql.RoundRobin
 	record := []load.Field{{Name: "field0", Value: []byte("v")}}

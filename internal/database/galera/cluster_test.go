@@ -19,14 +19,14 @@ import (
 	"skerry/internal/database/mysql"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func fields(v string) []load.Field { return []load.Field{{Name: "field0", Value: []byte(v)}} }
 
 // TestMembership takes a cluster through every way in which a member comes and goes.
 func TestMembership(t *testing.T) {
-	nodes := loophost.New(t, 4)
+	nodes := testhost.Loopback(t, 4)
 	g, c := startCluster(t, nodes[:3], nil) // with the timeouts that it has: shorter ones expire on a busy machine
 	client := dbtest.Open(t, g, c.Properties())
 	rows := int64(0)
@@ -124,7 +124,7 @@ func TestMembership(t *testing.T) {
 func TestWholeClusterHalted(t *testing.T) {
 	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
 		t.Run(manner.String(), func(t *testing.T) {
-			nodes := loophost.New(t, 2)
+			nodes := testhost.Loopback(t, 2)
 			g, c := startCluster(t, nodes, nil)
 			client := dbtest.Open(t, g, c.Properties())
 			if err := client.Insert(t.Context(), "", "user1", fields("a")); err != nil {
@@ -161,7 +161,7 @@ func TestWholeClusterHalted(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	nodes := loophost.New(t, 2)
+	nodes := testhost.Loopback(t, 2)
 	_, c := startCluster(t, nodes[:1], nil)
 	for what, test := range map[string]struct {
 		do   func() error
@@ -193,7 +193,7 @@ func TestRefusals(t *testing.T) {
 
 func TestPortTaken(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
-	nodes := loophost.New(t, 2)
+	nodes := testhost.Loopback(t, 2)
 	l, err := net.Listen("tcp4", nodes[1].Addr()+":4567")
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func TestPortTaken(t *testing.T) {
 
 // TestMajorityLost kills two of three members: the third goes on when one of them is revived.
 func TestMajorityLost(t *testing.T) {
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	g, c := startCluster(t, nodes, nil)
 	if err := dbtest.Open(t, g, c.Properties()).Insert(t.Context(), "", "user1", fields("a")); err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestMajorityLost(t *testing.T) {
 // TestMinorityIsBehind has two of three members write while the third is frozen, and kills
 // them: the one that is left lacks what was acknowledged, and is not to lead.
 func TestMinorityIsBehind(t *testing.T) {
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	g, c := startCluster(t, nodes, nil)
 	p := c.Properties()
 	p[mysql.PropHosts], p[mysql.PropMember] = c.On("n2").Addr(), mysql.First

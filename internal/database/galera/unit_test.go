@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/database"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestOptions(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := loophost.New(t, 1)[0]
+	h := testhost.Loopback(t, 1)[0]
 	text := o.settings(h, parts{base: "/b", provider: "/p.so"}, []string{"10.0.0.1", "10.0.0.2"}, 3).Text("mysqld")
 	for _, want := range []string{
 		"[mysqld]\n", "wsrep-cluster-address = gcomm://10.0.0.1,10.0.0.2\n", "wsrep-sst-method = mariabackup\n", "wsrep-sst-auth = skerry:\n",

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/nethost"
+	"skerry/internal/testkit/testhost"
 )
 
 // startCluster starts a group, with a node more that clients are on, and stops it with the
@@ -20,7 +20,7 @@ import (
 func startCluster(t testing.TB, n int, o database.Options) (*GroupReplication, *cluster, []host.Host) {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Installed(Recipe))
-	nodes := nethost.New(t, n+1)
+	nodes := testhost.Bridged(t, n+1)
 	d := at(&nodes[n])
 	return d, dbtest.Start(t, d, database.Env{Nodes: nodes[:n], Control: nodes[n], Options: o}).(*cluster), nodes
 }

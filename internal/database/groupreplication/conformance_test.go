@@ -10,7 +10,7 @@ import (
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/nethost"
+	"skerry/internal/testkit/testhost"
 )
 
 // at is a database whose clients connect from a node that is told later.
@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 		About: About,
 		New:   func() database.Database { return at(&client) }, Port: mysql.Port,
 		Hosts: func(t testing.TB, n int) []host.Host {
-			hosts := nethost.New(t, n)
+			hosts := testhost.Bridged(t, n)
 			client = hosts[n-1]
 			return hosts
 		},

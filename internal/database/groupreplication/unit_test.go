@@ -10,7 +10,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestOptions(t *testing.T) {
@@ -54,7 +54,7 @@ func TestSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := loophost.New(t, 1)[0]
+	h := testhost.Loopback(t, 1)[0]
 	text := o.settings(h, nil, 7, []string{"10.0.0.1:33061", "10.0.0.2:33061"}).Text("mysqld")
 	for _, want := range []string{
 		"server-id = 7\n", "sync-binlog = 1\n", "report-host = " + h.Addr() + "\n", "loose-group-replication-single-primary-mode = OFF\n",

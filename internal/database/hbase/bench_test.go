@@ -17,7 +17,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 const (
@@ -86,7 +86,7 @@ func oneNode(b testing.TB) (*HBase, database.Installation, database.Cluster) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	nodes := loophost.New(b, 1)
+	nodes := testhost.Loopback(b, 1)
 	c, err := d.Start(b.Context(), database.Env{Nodes: nodes, Control: nodes[0], Installation: in, Options: database.Options{"storage": "directory"}})
 	if err != nil {
 		b.Fatal(err)

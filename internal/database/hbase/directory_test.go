@@ -8,7 +8,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestDirectory kills a server of a cluster without HDFS. What it had acknowledged is in
@@ -20,7 +20,7 @@ func TestDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := loophost.New(t, 2)
+	nodes := testhost.Loopback(t, 2)
 	c, err := d.Start(ctx, database.Env{Nodes: nodes, Control: nodes[0], Installation: in,
 		Options: database.Options{"storage": "directory", "regions": 2, "zookeeper_session_timeout": "10s"}})
 	if err != nil {

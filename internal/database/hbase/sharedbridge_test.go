@@ -17,7 +17,7 @@ import (
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestSharing lets a bridge write the archive of its classes; the next one maps it. None is
@@ -41,7 +41,7 @@ func TestSharing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := &spy{Host: loophost.New(t, 1)[0]}
+	node := &spy{Host: testhost.Loopback(t, 1)[0]}
 	// begin starts a bridge as a cluster does and waits until it answers.
 	begin := func(formed bool) *bridge {
 		t.Helper()

@@ -11,7 +11,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestOptions(t *testing.T) {
@@ -154,8 +154,8 @@ func TestSites(t *testing.T) {
 }
 
 func TestHosts(t *testing.T) {
-	nodes := loophost.New(t, 3)
-	joiner := loophost.New(t, 4)[3]
+	nodes := testhost.Loopback(t, 3)
+	joiner := testhost.Loopback(t, 4)[3]
 	for _, test := range []struct {
 		own  host.Host
 		want []string
@@ -191,7 +191,7 @@ func TestServerOn(t *testing.T) {
 }
 
 func TestUneven(t *testing.T) {
-	nodes := loophost.New(t, 2)
+	nodes := testhost.Loopback(t, 2)
 	a, b := nodes[0].Addr()+",16020,1", nodes[1].Addr()+",16020,1"
 	for _, test := range []struct {
 		places map[string]int64

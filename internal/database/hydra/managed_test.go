@@ -20,7 +20,7 @@ import (
 	"skerry/internal/install"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // Every cloud has a server of its own, which has what was acknowledged, and outlives the member on its node.
@@ -28,7 +28,7 @@ func TestServersOfClouds(t *testing.T) {
 	for backend, recipe := range map[string]install.Recipe{"postgres": postgres.Recipe, "mariadb": galera.Recipe} {
 		t.Run(backend, func(t *testing.T) {
 			testkit.Need(t, testkit.Installed(recipe))
-			ctx, d, nodes := t.Context(), hydra.New(), loophost.New(t, 3)
+			ctx, d, nodes := t.Context(), hydra.New(), testhost.Loopback(t, 3)
 			c := dbtest.Start(t, d, database.Env{Nodes: nodes, Options: database.Options{"backend": backend, "clouds": "node"}})
 			client := dbtest.Open(t, d, c.Properties())
 			for _, key := range []string{"user1", "user2"} {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/load/mdtest"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 const patience = 60 * time.Second
@@ -21,7 +21,7 @@ const patience = 60 * time.Second
 // start starts servers on so many nodes, whose client is one more.
 func start(t *testing.T, nodes int, o database.Options) (database.Cluster, []host.Host) {
 	t.Helper()
-	db, hosts := metadata.New(), loophost.New(t, nodes+1)
+	db, hosts := metadata.New(), testhost.Loopback(t, nodes+1)
 	in, err := db.Find("", "")
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // world is what fake servers know of each other: configurations, who runs, and who is
@@ -222,7 +222,7 @@ type fakeHost struct {
 
 func fakeHosts(t testing.TB, w *world, n int) []host.Host {
 	var hosts []host.Host
-	for _, h := range loophost.New(t, n) {
+	for _, h := range testhost.Loopback(t, n) {
 		hosts = append(hosts, &fakeHost{Host: h, world: w, t: t})
 	}
 	return hosts

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // asked is a command that the management sends, and whom.
@@ -46,7 +46,7 @@ func TestFakeAnswersLikeServer(t *testing.T) {
 	w := newWorld()
 	pretended := answers(t, startFake(t, w, fakeHosts(t, w, 2), options))
 	db := New()
-	real := answers(t, dbtest.Start(t, db, database.Env{Nodes: loophost.New(t, 2), Options: options}).(*cluster))
+	real := answers(t, dbtest.Start(t, db, database.Env{Nodes: testhost.Loopback(t, 2), Options: options}).(*cluster))
 	for i, a := range conversation {
 		for _, path := range slices.Sorted(maps.Keys(pretended[i])) {
 			if got, want := pretended[i][path], real[i][path]; got != want {

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestPrimariesLost has primaries step down and be killed with SIGKILL, in turn, while rows are
@@ -45,7 +45,7 @@ func losePrimaries(t *testing.T, concern string, changes int) dbtest.Account {
 	t.Helper()
 	db := New()
 	c := dbtest.Start(t, db, database.Env{
-		Nodes: loophost.New(t, 3), Options: database.Options{"write_concern": concern, "election_timeout": "2s"},
+		Nodes: testhost.Loopback(t, 3), Options: database.Options{"write_concern": concern, "election_timeout": "2s"},
 	}).(*cluster)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(changes)*formTimeout)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestCheckBalanced(t *testing.T) {
@@ -71,7 +71,7 @@ func TestCopiesOfShards(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	const rows, shards, replicas = 200, 2, 2
 	db := New()
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	c := dbtest.Start(t, db, database.Env{Nodes: nodes, Options: database.Options{
 		"topology": "sharded", "shards": shards, "replicas": replicas, "config_servers": 1, "mongos": "n1", "write_concern": replicas,
 	}}).(*cluster)

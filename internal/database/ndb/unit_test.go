@@ -15,8 +15,7 @@ import (
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
-	"skerry/internal/testkit/nethost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestOptions(t *testing.T) {
@@ -51,7 +50,7 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.deadlock = o.deadlockTimeout(200 * time.Millisecond)
-	hosts := loophost.New(t, 3)
+	hosts := testhost.Loopback(t, 3)
 	var members []member
 	for i, h := range hosts {
 		s, err := mysql.NewServer(h, Name, o.port)
@@ -191,7 +190,7 @@ func TestKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	var members []member
-	for i, h := range loophost.New(t, 3) {
+	for i, h := range testhost.Loopback(t, 3) {
 		s, err := mysql.NewServer(h, Name, mysql.Port)
 		if err != nil {
 			t.Fatal(err)
@@ -254,7 +253,7 @@ func TestConformance(t *testing.T) {
 			return n
 		},
 		Hosts: func(t testing.TB, n int) []host.Host {
-			hosts := nethost.New(t, n)
+			hosts := testhost.Bridged(t, n)
 			client = hosts[n-1]
 			return hosts
 		},

@@ -9,13 +9,13 @@ import (
 
 	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // BenchmarkClient compares the client's reads with the loop that one would write by hand.
 func BenchmarkClient(b *testing.B) {
 	d := New()
-	c := startCluster(b, d, loophost.New(b, 1), nil)
+	c := startCluster(b, d, testhost.Loopback(b, 1), nil)
 	client := open(b, d, c.Properties())
 	var fields []load.Field
 	for i := range 10 {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // startCluster starts a cluster and stops it with the test.
@@ -52,7 +52,7 @@ func insert(t *testing.T, c *client, key string) {
 func TestPrimaryHaltsAndReturns(t *testing.T) {
 	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
 		t.Run(manner.String(), func(t *testing.T) {
-			d, nodes := New(), loophost.New(t, 3)
+			d, nodes := New(), testhost.Loopback(t, 3)
 			c := startCluster(t, d, nodes, nil)
 			ctx := t.Context()
 			client := open(t, d, c.Properties())
@@ -95,7 +95,7 @@ func TestPrimaryHaltsAndReturns(t *testing.T) {
 
 // TestAllHalt has every member go and come back, the last primary first.
 func TestAllHalt(t *testing.T) {
-	d, nodes := New(), loophost.New(t, 2)
+	d, nodes := New(), testhost.Loopback(t, 2)
 	c := startCluster(t, d, nodes, nil)
 	client := open(t, d, c.Properties())
 	insert(t, client, "user1")
@@ -127,7 +127,7 @@ func TestAllHalt(t *testing.T) {
 
 // TestCloneThatCannotBeRewound brings a member back whose data is of no use.
 func TestCloneThatCannotBeRewound(t *testing.T) {
-	d, nodes := New(), loophost.New(t, 2)
+	d, nodes := New(), testhost.Loopback(t, 2)
 	c := startCluster(t, d, nodes, nil)
 	client := open(t, d, c.Properties())
 	insert(t, client, "user1")
@@ -146,7 +146,7 @@ func TestCloneThatCannotBeRewound(t *testing.T) {
 }
 
 func TestPrimaryIsPlaced(t *testing.T) {
-	nodes := loophost.New(t, 2)
+	nodes := testhost.Loopback(t, 2)
 	c := startCluster(t, New(), nodes, database.Options{"primary": "n2"})
 	if got := c.primary.Load().host.Name(); got != "n2" {
 		t.Errorf("%s is the primary", got)
@@ -157,7 +157,7 @@ func TestPrimaryIsPlaced(t *testing.T) {
 }
 
 func TestReadsElsewhere(t *testing.T) {
-	d, nodes := New(), loophost.New(t, 3)
+	d, nodes := New(), testhost.Loopback(t, 3)
 	c := startCluster(t, d, nodes, database.Options{"synchronous_standby_names": "FIRST 2 (n2, n3)", "synchronous_commit": "remote_apply", "read": "standby"})
 	client := open(t, d, c.Properties())
 	insert(t, client, "user1")
@@ -196,7 +196,7 @@ func TestReadsElsewhere(t *testing.T) {
 
 func TestSchema(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loophost.New(t, 1), nil)
+	c := startCluster(t, d, testhost.Loopback(t, 1), nil)
 	client := open(t, d, c.Properties(), PropFieldCount, "12")
 	if err := client.Insert(t.Context(), "", "user1", []load.Field{{Name: "field11", Value: nil}}); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestSchema(t *testing.T) {
 
 // TestAllReplaced has every member that a client was told of leave, after others joined.
 func TestAllReplaced(t *testing.T) {
-	d, nodes := New(), loophost.New(t, 3)
+	d, nodes := New(), testhost.Loopback(t, 3)
 	c := startCluster(t, d, nodes[:1], nil)
 	ctx := t.Context()
 	client := open(t, d, c.Properties())

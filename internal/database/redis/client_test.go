@@ -24,7 +24,7 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // startPlain starts a server without a cluster.
@@ -35,7 +35,7 @@ func startPlain(t *testing.T, d *Redis) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := loophost.New(t, 1)[0]
+	h := testhost.Loopback(t, 1)[0]
 	p, err := h.Start(t.Context(), host.Command{Name: "redis", Path: in.Programs["redis-server"], Env: in.Env, Dir: h.Dir(),
 		Args: []string{"--bind", h.Addr(), "--save", "", "--protected-mode", "no", "--requirepass", "secret"}, Log: filepath.Join(h.Dir(), "log")})
 	if err != nil {
@@ -58,7 +58,7 @@ func startPlain(t *testing.T, d *Redis) map[string]string {
 
 func TestRecords(t *testing.T) {
 	d := New()
-	cluster := startCluster(t, d, loophost.New(t, 3), nil)
+	cluster := startCluster(t, d, testhost.Loopback(t, 3), nil)
 	for name, properties := range map[string]map[string]string{"cluster": cluster.Properties(), "plain": startPlain(t, d)} {
 		for _, scan := range []string{"true", "false"} {
 			t.Run(name+"/scan="+scan, func(t *testing.T) {
@@ -120,7 +120,7 @@ func checkRecords(t *testing.T, c load.Client) {
 // TestScanModel compares scans with a sorted list while records come and go.
 func TestScanModel(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loophost.New(t, 5), nil)
+	c := startCluster(t, d, testhost.Loopback(t, 5), nil)
 	client := open(t, d, c.Properties(), PropScan, "true")
 	ctx, random := t.Context(), rand.New(rand.NewPCG(1, 2))
 	model := make(map[string]string)
@@ -198,7 +198,7 @@ func TestScanModel(t *testing.T) {
 // lost.
 func TestJoinAndLeave(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 4)
+	nodes := testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes[:3], nil)
 	ctx := t.Context()
 	loader := open(t, d, c.Properties(), PropScan, "true")
@@ -407,7 +407,7 @@ func TestOperationOutcomes(t *testing.T) {
 		}
 	})
 	t.Run("nobody there", func(t *testing.T) {
-		h := loophost.New(t, 1)[0]
+		h := testhost.Loopback(t, 1)[0]
 		if _, err := New().Open(t.Context(), map[string]string{PropHost: h.Addr()}); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("error %v", err)
 		}
@@ -417,7 +417,7 @@ func TestOperationOutcomes(t *testing.T) {
 // TestRefusedConnectionIsRedirected has the node that served a slot refuse connections, as one does that has left
 // the cluster: another node is asked, once.
 func TestRefusedConnectionIsRedirected(t *testing.T) {
-	gone := net.JoinHostPort(loophost.New(t, 1)[0].Addr(), "6379") // no server listens there
+	gone := net.JoinHostPort(testhost.Loopback(t, 1)[0].Addr(), "6379") // no server listens there
 	for _, test := range []struct {
 		name, reply, class string
 	}{

@@ -18,13 +18,13 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/machine/files"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 func TestClusterOfEight(t *testing.T) {
 	d := New()
 	began := time.Now()
-	c := startCluster(t, d, loophost.New(t, 8), nil)
+	c := startCluster(t, d, testhost.Loopback(t, 8), nil)
 	t.Logf("ready after %v", time.Since(began))
 	members, err := c.Members(t.Context())
 	if err != nil {
@@ -65,7 +65,7 @@ func TestClusterOfEight(t *testing.T) {
 
 func TestReplicas(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loophost.New(t, 6), database.Options{"masters": 3, "replicas": 1})
+	c := startCluster(t, d, testhost.Loopback(t, 6), database.Options{"masters": 3, "replicas": 1})
 	members, err := c.Members(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestReplicas(t *testing.T) {
 
 func TestAbruptLeaveKeepsServing(t *testing.T) {
 	d := New()
-	c := startCluster(t, d, loophost.New(t, 3), database.Options{"cluster_node_timeout": "1s"})
+	c := startCluster(t, d, testhost.Loopback(t, 3), database.Options{"cluster_node_timeout": "1s"})
 	client := open(t, d, c.Properties())
 	if err := syscall.Kill(c.All()[1].Server().PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestAbruptLeaveKeepsServing(t *testing.T) {
 }
 
 func TestPortTaken(t *testing.T) {
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	l, err := net.Listen("tcp4", nodes[1].Addr()+":6379")
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestPortTaken(t *testing.T) {
 }
 
 func TestClusterFailsWhenServerDies(t *testing.T) {
-	d, nodes := New(), loophost.New(t, 3)
+	d, nodes := New(), testhost.Loopback(t, 3)
 	// A directory where the server wants its file.
 	bad := nodes[2].Addr()
 	script := filepath.Join(t.TempDir(), "redis-server")
@@ -186,7 +186,7 @@ func TestClusterFailsWhenServerDies(t *testing.T) {
 }
 
 func TestMissingProgramFailsStart(t *testing.T) {
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	_, err := New().Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0],
 		Installation: database.Installation{Programs: map[string]string{"redis-server": "/nonexistent/redis-server"}}})
 	if !errors.Is(err, os.ErrNotExist) {
@@ -196,7 +196,7 @@ func TestMissingProgramFailsStart(t *testing.T) {
 
 func TestCancelledStart(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	d := New()
 	in, err := d.Find("", "")
 	if err != nil {
@@ -223,7 +223,7 @@ func TestCancelledStart(t *testing.T) {
 // is repaired and the node is none of it.
 func TestFailedJoin(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 4)
+	nodes := testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes[:3], database.Options{"rebalance": "redis-cli"})
 	cli := c.Env.Installation.Programs["redis-cli"]
 	broken := filepath.Join(t.TempDir(), "redis-cli")

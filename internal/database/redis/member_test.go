@@ -11,7 +11,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // fill writes rows and returns a check that so many of them are right.
@@ -43,7 +43,7 @@ func fill(t *testing.T, d *Redis, c *cluster, rows int) (check func(want int)) {
 // TestHaltWithoutFile is a cluster that keeps no append-only file: what a member holds
 // survives a graceful halt, and a kill empties it.
 func TestHaltWithoutFile(t *testing.T) {
-	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()
+	d, nodes, ctx := New(), testhost.Loopback(t, 4), t.Context()
 	c := startCluster(t, d, nodes[:3], database.Options{"appendonly": false})
 	check := fill(t, d, c, 300)
 	held, err := c.All()[1].countRows(ctx)
@@ -100,7 +100,7 @@ func second[T any](_ T, err error) error { return err }
 // TestLostMaster loses a master without replicas for good: the others take its
 // slots, and what it held is gone. Of three masters none may go.
 func TestLostMaster(t *testing.T) {
-	d, nodes, ctx := New(), loophost.New(t, 4), t.Context()
+	d, nodes, ctx := New(), testhost.Loopback(t, 4), t.Context()
 	c := startCluster(t, d, nodes, nil)
 	check := fill(t, d, c, 300)
 	held, err := c.All()[2].countRows(ctx)
@@ -127,7 +127,7 @@ func TestLostMaster(t *testing.T) {
 // TestRevivedMemberForgetsDepartedNode has a member away while another leaves for good: when it comes back it
 // does not know that one any more.
 func TestRevivedMemberForgetsDepartedNode(t *testing.T) {
-	d, nodes, ctx := New(), loophost.New(t, 6), t.Context()
+	d, nodes, ctx := New(), testhost.Loopback(t, 6), t.Context()
 	c := startCluster(t, d, nodes, database.Options{"replicas": 1})
 	check := fill(t, d, c, 100)
 	if err := c.Halt(ctx, nodes[5], database.Graceful); err != nil {
@@ -150,7 +150,7 @@ func TestReplicasJoinAndLeave(t *testing.T) {
 
 func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	testkit.Need(t, need)
-	nodes, ctx := loophost.New(t, 6), t.Context()
+	nodes, ctx := testhost.Loopback(t, 6), t.Context()
 	c := startCluster(t, d, nodes, database.Options{"replicas": 1, "cluster_node_timeout": "1s", "wait": 1})
 	check := fill(t, d, c, 200)
 	state := func(node int, want string) {
@@ -257,7 +257,7 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 
 // TestWriteWaitsForReplicas has writes that too few replicas acknowledge be in doubt.
 func TestWriteWaitsForReplicas(t *testing.T) {
-	d, nodes, ctx := New(), loophost.New(t, 6), t.Context()
+	d, nodes, ctx := New(), testhost.Loopback(t, 6), t.Context()
 	c := startCluster(t, d, nodes, database.Options{"replicas": 1, "wait": 1})
 	client := open(t, d, c.Properties())
 	if err := client.Insert(ctx, "t", "user1", record("a")); err != nil {
@@ -285,7 +285,7 @@ func TestJoinAsMaster(t *testing.T) {
 // joinAsMaster has a master join masters with replicas, and leave again. The mover that the server brings reports no bytes.
 func joinAsMaster(t *testing.T, d *Redis, need testkit.Feature, rebalance string) {
 	testkit.Need(t, need)
-	nodes, ctx := loophost.New(t, 7), t.Context()
+	nodes, ctx := testhost.Loopback(t, 7), t.Context()
 	c := startCluster(t, d, nodes[:6], database.Options{"replicas": 1, "rebalance": rebalance})
 	check := fill(t, d, c, 200)
 	change, err := c.Join(ctx, nodes[6])
@@ -306,7 +306,7 @@ func joinAsMaster(t *testing.T, d *Redis, need testkit.Feature, rebalance string
 // A member that is asked alone says what is elsewhere, and does not fetch it from there,
 // however often it is asked.
 func TestOpenMemberReadsOwnCopy(t *testing.T) {
-	d, nodes, ctx := New(), loophost.New(t, 3), t.Context()
+	d, nodes, ctx := New(), testhost.Loopback(t, 3), t.Context()
 	c := startCluster(t, d, nodes, nil)
 	fill(t, d, c, 100)
 	const passes = 2

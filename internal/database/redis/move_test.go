@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // counters writes numbers that only grow, from several workers, each with keys of its
@@ -120,7 +120,7 @@ func awaitSettled(t *testing.T, c *cluster) {
 // later change repairs and completes what was begun.
 func TestRepairAfterKilledMove(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 4)
+	nodes := testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes, nil)
 	ctx, random := t.Context(), rand.New(rand.NewPCG(7, 8))
 	work := count(t, d, c, 3, 400)
@@ -170,7 +170,7 @@ func TestRepairAfterKilledMove(t *testing.T) {
 // revives it: no write that was acknowledged is lost, where servers keep what they acknowledge.
 func TestMoveFailsWhenNodeDies(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 4)
+	nodes := testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes, writeBeforeReply)
 	ctx, random := t.Context(), rand.New(rand.NewPCG(9, 10))
 	work := count(t, d, c, 3, 400)
@@ -208,7 +208,7 @@ func TestMoveFailsWhenNodeDies(t *testing.T) {
 // TestCountWhileMoving has copies at the target that are not rows of their own.
 func TestCountWhileMoving(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	c := startCluster(t, d, nodes, nil)
 	ctx := t.Context()
 	client := open(t, d, c.Properties())
@@ -281,7 +281,7 @@ func TestCountWhileMoving(t *testing.T) {
 // A key of a slot on the move that has gone meanwhile is answered with ASK, and is no error.
 func TestRepairIgnoresDeletedKeys(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	c := startCluster(t, d, nodes, nil)
 	ctx := t.Context()
 	const key = "{user}1"
@@ -313,7 +313,7 @@ func TestRepairIgnoresDeletedKeys(t *testing.T) {
 // one with more keys than a script may take.
 func TestBusySlotMovesByMigrate(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 4)
+	nodes := testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes, nil)
 	ctx := t.Context()
 	client := open(t, d, c.Properties())

@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestUnknownEndpoint: servers behind one address name no host of their own. Clients stay with the host that they
@@ -75,7 +75,7 @@ func startUnknownEndpoint(t *testing.T, d *Redis) (nodes []*goredis.Client) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := loophost.New(t, 1)[0]
+	h := testhost.Loopback(t, 1)[0]
 	for i := range minMasters {
 		port := strconv.Itoa(7001 + i)
 		_, err := h.Start(t.Context(), host.Command{Name: "redis" + port, Path: in.Programs["redis-server"], Env: in.Env, Dir: h.Dir(),

@@ -14,14 +14,14 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // Members leave and join again and again, while clients read and write: no operation
 // fails.
 func TestNoOperationFailsDuringChanges(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 4)
+	nodes := testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes, nil)
 	work := count(t, d, c, 4, 400)
 	for round := range 2 {
@@ -43,7 +43,7 @@ func TestNoOperationFailsDuringChanges(t *testing.T) {
 // a long round trip: clients of the slots notice nothing.
 func TestClaimOverSlowLink(t *testing.T) {
 	d := New()
-	nodes := loophost.New(t, 3)
+	nodes := testhost.Loopback(t, 3)
 	c := startCluster(t, d, nodes, nil)
 	ctx := t.Context()
 	client := open(t, d, c.Properties())

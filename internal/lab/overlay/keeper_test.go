@@ -10,12 +10,12 @@ import (
 
 	"skerry/internal/lab/overlay"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 )
 
 // A daemon that cannot run is started again and again, and what it said is kept.
 func TestSupervisor(t *testing.T) {
-	h := loophost.New(t, 1)[0]
+	h := testhost.Loopback(t, 1)[0]
 	k := overlay.NewSupervisor(nil)
 	err := k.Start(t.Context(), h, host.Command{
 		Name: "router", Path: "/bin/sh", Args: []string{"-c", "echo no such interface; exit 1"}, Log: filepath.Join(h.Dir(), "log"),

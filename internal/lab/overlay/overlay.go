@@ -28,18 +28,18 @@ var ErrNoRoute = errors.New("no route")
 type Overlay interface {
 	Name() string
 	// Needs lists requirements on the nodes' namespaces.
-	Needs() Needs
+	Needs() Requirements
 	// Start starts the overlay on every node. It returns when every node has a route to every other node that the links
 	// allow. The daemons end with their nodes.
-	Start(ctx context.Context, n Network) (Running, error)
+	Start(ctx context.Context, n Environment) (Running, error)
 }
 
-type Needs struct {
+type Requirements struct {
 	IPv6 bool // link-local addresses on the devices
 }
 
-// Network is the environment of an overlay.
-type Network struct {
+// Environment holds the nodes and links of a lab for its overlay.
+type Environment struct {
 	Nodes []host.Host
 	Links []Link
 	// On configures the nodes' networks.

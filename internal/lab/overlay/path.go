@@ -22,7 +22,7 @@ func (p Path) String() string { return strings.Join(p.Links, "+") }
 
 // Tracer follows the kernel's routes from node to node.
 type Tracer struct {
-	net   Network
+	net   Environment
 	hosts map[string]host.Host
 	ends  map[end]hop
 }
@@ -32,7 +32,7 @@ type end struct{ node, device string }
 // hop is the destination of a device.
 type hop struct{ link, node string }
 
-func NewTracer(n Network) *Tracer {
+func NewTracer(n Environment) *Tracer {
 	t := &Tracer{net: n, hosts: make(map[string]host.Host), ends: make(map[end]hop)}
 	for _, h := range n.Nodes {
 		t.hosts[h.Name()] = h
@@ -72,7 +72,7 @@ func (t *Tracer) Trace(ctx context.Context, from, to string) ([]string, error) {
 }
 
 // Routed returns nil if every node's kernel has a route to every other node.
-func (n Network) Routed(ctx context.Context) error {
+func (n Environment) Routed(ctx context.Context) error {
 	var to []netip.Addr
 	for _, h := range n.Nodes {
 		addr, err := netip.ParseAddr(h.Addr())

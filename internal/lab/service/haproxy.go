@@ -59,7 +59,7 @@ const (
 )
 
 // startBalancer starts HAProxy and waits until it listens.
-func (r *Running) startBalancer(ctx context.Context) error {
+func (r *Controller) startBalancer(ctx context.Context) error {
 	on := r.Hosts[r.Plan.Balancer]
 	dir := filepath.Join(on.Dir(), "haproxy")
 	if err := on.Files().MakeDir(ctx, dir); err != nil {

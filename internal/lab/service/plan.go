@@ -76,8 +76,8 @@ type Member struct {
 	VIP netip.Addr `json:"vip,omitzero"`
 }
 
-// NodeSpec is a node to plan for.
-type NodeSpec struct {
+// PlannedNode is a node to plan for.
+type PlannedNode struct {
 	Name   string
 	Addr   netip.Addr
 	Member bool
@@ -113,7 +113,7 @@ type PortTaken func(node string, port int) bool
 
 // NewPlan plans a service for members with these ports. Ports that conflict with each other or, if taken is not nil,
 // with programs give ErrPort.
-func NewPlan(s topology.Service, places []NodeSpec, ports []int, taken PortTaken) (Plan, error) {
+func NewPlan(s topology.Service, places []PlannedNode, ports []int, taken PortTaken) (Plan, error) {
 	p := Plan{Service: s, Ports: mergePorts(ports, s.Expose)}
 	if len(places) > maxNodes {
 		return p, fmt.Errorf("%w: %d nodes, at most %d", ErrTooMany, len(places), maxNodes)
@@ -166,7 +166,7 @@ func NewPlan(s topology.Service, places []NodeSpec, ports []int, taken PortTaken
 }
 
 // member describes the i-th node's member, without ports.
-func (p *Plan) member(i int, place NodeSpec) *Member {
+func (p *Plan) member(i int, place PlannedNode) *Member {
 	m := &Member{Listen: place.Addr, Addr: place.Addr}
 	if p.Overlay() {
 		m.Listen, m.VIP = overlayAddr(containers, i), overlayAddr(virtual, i)

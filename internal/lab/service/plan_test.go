@@ -12,10 +12,10 @@ import (
 )
 
 // places are three members and a client.
-func places() []NodeSpec {
-	var all []NodeSpec
+func places() []PlannedNode {
+	var all []PlannedNode
 	for i, name := range []string{"n1", "n2", "n3", "client"} {
-		all = append(all, NodeSpec{Name: name, Addr: netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), Member: name != "client"})
+		all = append(all, PlannedNode{Name: name, Addr: netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), Member: name != "client"})
 	}
 	return all
 }
@@ -147,9 +147,9 @@ func TestExposedPorts(t *testing.T) {
 
 func TestAddressesOfManyNodes(t *testing.T) {
 	seen := map[netip.Addr]bool{}
-	var many []NodeSpec
+	var many []PlannedNode
 	for range 1000 {
-		many = append(many, NodeSpec{Name: "n", Member: true})
+		many = append(many, PlannedNode{Name: "n", Member: true})
 	}
 	p, err := NewPlan(of(topology.ServiceIP, topology.Own), many, []int{1}, nil)
 	if err != nil {
@@ -163,7 +163,7 @@ func TestAddressesOfManyNodes(t *testing.T) {
 			seen[a] = true
 		}
 	}
-	if _, err := NewPlan(of(topology.ServiceIP, topology.Own), make([]NodeSpec, maxNodes+1), nil, nil); !errors.Is(err, ErrTooMany) {
+	if _, err := NewPlan(of(topology.ServiceIP, topology.Own), make([]PlannedNode, maxNodes+1), nil, nil); !errors.Is(err, ErrTooMany) {
 		t.Errorf("too many nodes: %v", err)
 	}
 	if _, err := NewPlan(of(topology.Central, topology.Own, func(s *topology.Service) { s.On = "nobody" }), places(), []int{1},

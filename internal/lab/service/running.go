@@ -29,7 +29,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-type Running struct {
+type Controller struct {
 	Config
 	mtu     int // of the containers' network
 	cancel  context.CancelFunc
@@ -41,11 +41,11 @@ type Running struct {
 }
 
 // Start starts the service. Its containers, devices, rules and processes end with the nodes.
-func Start(ctx context.Context, c Config) (*Running, error) {
+func Start(ctx context.Context, c Config) (*Controller, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	r := &Running{Config: c}
+	r := &Controller{Config: c}
 	if err := r.setUp(ctx); err != nil {
 		return nil, fmt.Errorf("create service %s (%s): %w", c.Plan.Service.Name, c.Plan.Service.Kind, err)
 	}
@@ -56,7 +56,7 @@ func Start(ctx context.Context, c Config) (*Running, error) {
 	return r, nil
 }
 
-func (r *Running) setUp(ctx context.Context) (err error) {
+func (r *Controller) setUp(ctx context.Context) (err error) {
 	if r.mtu, err = r.Machine.MTU(ctx); err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (r *Running) setUp(ctx context.Context) (err error) {
 const roundRobin = "round-robin"
 
 // MTU is the MTU of the containers' network in bytes; 0 without one.
-func (r *Running) MTU() int {
+func (r *Controller) MTU() int {
 	if !r.Plan.Contained() {
 		return 0
 	}
@@ -86,7 +86,7 @@ func (r *Running) MTU() int {
 }
 
 // checksMembers reports whether this process probes members; HAProxy does so itself.
-func (r *Running) checksMembers() bool {
+func (r *Controller) checksMembers() bool {
 	return r.Plan.Overlay() && r.Plan.Service.Check > 0 && len(r.Plan.Ports) > 0
 }
 
@@ -95,7 +95,7 @@ const checkTimeout = time.Second
 
 // watchMembers probes the members periodically, on their own nodes as Kubernetes' kubelet does, and directs the shared
 // service to those that answer.
-func (r *Running) watchMembers(ctx context.Context) {
+func (r *Controller) watchMembers(ctx context.Context) {
 	tick := time.NewTicker(r.Plan.Service.Check)
 	defer tick.Stop()
 	for {
@@ -120,7 +120,7 @@ func (r *Running) watchMembers(ctx context.Context) {
 }
 
 // probeMembers returns the members that accept connections.
-func (r *Running) probeMembers(ctx context.Context) serving {
+func (r *Controller) probeMembers(ctx context.Context) serving {
 	s := serving{}
 	for i, n := range r.Plan.Nodes {
 		if n.Member == nil {
@@ -138,7 +138,7 @@ func hostPort(a netip.Addr, port int) string {
 }
 
 // rulesMatch reports whether the rules already select these members.
-func (r *Running) rulesMatch(now serving) bool {
+func (r *Controller) rulesMatch(now serving) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(now) != len(r.serving) {
@@ -152,14 +152,14 @@ func (r *Running) rulesMatch(now serving) bool {
 	return true
 }
 
-func (r *Running) fail(err error) {
+func (r *Controller) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = errors.Join(r.failed, err)
 }
 
 // Close stops probing. The service ends with the nodes. The error is that of a failed change of rules.
-func (r *Running) Close() error {
+func (r *Controller) Close() error {
 	r.cancel()
 	r.checker.Wait()
 	r.mu.Lock()

@@ -92,7 +92,7 @@ func TestContract(t *testing.T) {
 	newEngine := func(t *testing.T) link.Engine {
 		return netem.New(slog.New(slog.NewTextHandler(t.Output(), nil)))
 	}
-	linktest.Run(t, newEngine, linktest.Limits{
+	linktest.Run(t, newEngine, linktest.Tolerances{
 		Unseeded:         "netem takes a seed from Linux 6.6 on",
 		JitterByPacket:   "netem draws a delay for each packet",
 		HeaderCorruption: "netem flips bits of the whole frame",

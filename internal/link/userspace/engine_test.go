@@ -77,7 +77,7 @@ func TestContract(t *testing.T) {
 				o := options(t)
 				o.Kind = kind
 				return start(t, o)
-			}, linktest.Limits{})
+			}, linktest.Tolerances{})
 		})
 	}
 }

@@ -107,7 +107,7 @@ func (s *split) Close() error { return errors.Join(s.a.Close(), s.b.Close()) }
 // A link whose halves are on two machines keeps the contract of those within one.
 func TestContractBetweenMachines(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Feature{Name: "quick", Missing: func() string { return raced }})
-	linktest.Run(t, func(t *testing.T) link.Engine { return newSplit(t) }, linktest.Limits{Early: 2 * time.Millisecond})
+	linktest.Run(t, func(t *testing.T) link.Engine { return newSplit(t) }, linktest.Tolerances{Early: 2 * time.Millisecond})
 }
 
 // Packets of the full length are proved to cross, and the way between is known on both sides.

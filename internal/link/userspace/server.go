@@ -131,7 +131,7 @@ func (s *server) set(ctx context.Context, changes []link.Change) error {
 	if err != nil {
 		return err
 	}
-	settings := make([]dataplane.Setting, len(changes))
+	settings := make([]dataplane.LinkSetting, len(changes))
 	for i, c := range changes {
 		settings[i].Link = links[i]
 		if settings[i].AB, err = compile(c.ID, withPathQueue(links[i], c.AB)); err != nil {

@@ -25,7 +25,7 @@ import (
 
 // exchange is one call and its response.
 type exchange struct {
-	of  rpc.Target
+	of  rpc.CallTarget
 	ask json.RawMessage
 	in  io.Reader // the stream of the request
 	end io.Closer // ends the reading of it
@@ -84,7 +84,7 @@ func decodeParams[Q any](x *exchange) (q Q, err error) {
 }
 
 // newCall returns a call without streams: it finds the target and applies f to it.
-func newCall[On, Q, A any](find func(s *server, of rpc.Target) (On, error), f func(ctx context.Context, on On, q Q) (A, error)) call {
+func newCall[On, Q, A any](find func(s *server, of rpc.CallTarget) (On, error), f func(ctx context.Context, on On, q Q) (A, error)) call {
 	return func(ctx context.Context, s *server, x *exchange) {
 		var a A
 		q, err := decodeParams[Q](x)
@@ -119,9 +119,9 @@ func mergeCalls(groups ...map[string]call) map[string]call {
 
 type empty = rpc.Empty
 
-func findServer(s *server, _ rpc.Target) (*server, error)  { return s, nil }
-func findPart(s *server, of rpc.Target) (*part, error)     { return s.part(of) }
-func findHost(s *server, of rpc.Target) (host.Host, error) { return s.host(of) }
+func findServer(s *server, _ rpc.CallTarget) (*server, error)  { return s, nil }
+func findPart(s *server, of rpc.CallTarget) (*part, error)     { return s.part(of) }
+func findHost(s *server, of rpc.CallTarget) (host.Host, error) { return s.host(of) }
 
 var machineCalls = map[string]call{
 	"/hello": newCall(findServer, func(_ context.Context, _ *server, ask bool) (rpc.Hello, error) { return describeAgent(ask) }),

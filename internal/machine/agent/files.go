@@ -36,7 +36,7 @@ var fileCalls = map[string]call{
 }
 
 // findFiles returns the file system of a node or of a part.
-func findFiles(s *server, of rpc.Target) (files.System, error) {
+func findFiles(s *server, of rpc.CallTarget) (files.System, error) {
 	if of.Node == "" && of.Container == nil {
 		p, err := s.part(of)
 		if err != nil {

@@ -33,7 +33,7 @@ var processCalls = map[string]call{
 	"/process/tail":   newCall(findProcess, func(_ context.Context, p host.Process, lines int) (string, error) { return p.Tail(lines), nil }),
 }
 
-func findProcess(s *server, of rpc.Target) (host.Process, error) {
+func findProcess(s *server, of rpc.CallTarget) (host.Process, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.processes[of.Process]; p != nil {

@@ -138,7 +138,7 @@ func (s *server) addPart(p *part) rpc.OpenedPart {
 	return rpc.OpenedPart{Part: s.last, Facts: p.Facts()}
 }
 
-func (s *server) part(of rpc.Target) (*part, error) {
+func (s *server) part(of rpc.CallTarget) (*part, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.parts[of.Part]; p != nil {
@@ -147,7 +147,7 @@ func (s *server) part(of rpc.Target) (*part, error) {
 	return nil, fmt.Errorf("%w: number %d", machine.ErrNotFound, of.Part)
 }
 
-func (s *server) host(of rpc.Target) (host.Host, error) {
+func (s *server) host(of rpc.CallTarget) (host.Host, error) {
 	p, err := s.part(of)
 	if err != nil {
 		return nil, err

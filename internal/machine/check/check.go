@@ -27,7 +27,7 @@ import (
 // Report is the result of Check.
 type Report struct {
 	Machines []MachineReport `json:"machines"`
-	Pairs    []Pair          `json:"pairs,omitempty"`
+	Pairs    []PairReport    `json:"pairs,omitempty"`
 }
 
 // MachineReport is the result for one machine.
@@ -45,8 +45,8 @@ type MachineReport struct {
 	Doctor doctor.Report `json:"doctor,omitzero"`
 }
 
-// Pair is the result of probes from one machine to another.
-type Pair struct {
+// PairReport is the result of probes from one machine to another.
+type PairReport struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Problem string `json:"problem,omitempty"`
@@ -124,8 +124,8 @@ func checkMachine(ctx context.Context, m inventory.Entry, o transport.Options, t
 	return c
 }
 
-func checkPair(ctx context.Context, from, to *transport.Connection, addr string) Pair {
-	p := Pair{From: from.Name(), To: to.Name()}
+func checkPair(ctx context.Context, from, to *transport.Connection, addr string) PairReport {
+	p := PairReport{From: from.Name(), To: to.Name()}
 	var token [16]byte
 	_, _ = rand.Read(token[:]) // it never fails
 	port, stop, err := to.ListenForProbes(ctx, token)

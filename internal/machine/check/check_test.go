@@ -21,7 +21,7 @@ func TestWrite(t *testing.T) {
 				Doctor: doctor.Report{Runnable: true, Engine: "netem", Findings: []doctor.Finding{{Name: "clock", State: doctor.Limited, Detail: "slow", Mend: "hurry"}}}},
 			{Name: "far", Site: "Oslo", Problem: "far: it cannot be reached", Mend: "walk"},
 		},
-		Pairs: []Pair{
+		Pairs: []PairReport{
 			{From: "one", To: "two", Result: pathprobe.Result{Sent: 5, Lost: 1, Min: time.Millisecond, Median: 2 * time.Millisecond, Max: 3 * time.Millisecond, Bandwidth: 1e9}},
 			{From: "one", To: "three", Problem: "no answer", Result: pathprobe.Result{Sent: 5, Lost: 5}},
 		},

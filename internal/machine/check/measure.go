@@ -86,7 +86,7 @@ func (m *measuring) reach(ctx context.Context, machines []inventory.Entry, o tra
 		for k := i + 1; k < len(machines); k++ {
 			if m.stations[i].Connection != nil && m.stations[k].Connection != nil {
 				m.ways = append(m.ways, [2]int{i, k})
-				m.portrait.Pairs = append(m.portrait.Pairs, netprofile.Pair{From: machines[i].Name, To: machines[k].Name})
+				m.portrait.Pairs = append(m.portrait.Pairs, netprofile.PairProfile{From: machines[i].Name, To: machines[k].Name})
 			}
 		}
 	}

@@ -26,9 +26,9 @@ type Kind interface {
 	Name() string
 	// Available returns why the engine cannot run here, nil if it can.
 	Available() error
-	Start(ctx context.Context, e Env) (Running, error)
+	Start(ctx context.Context, e Env) (RunningEngine, error)
 	// Connect reconnects to the engine that Start left, with its links.
-	Connect(ctx context.Context, e Env, links []link.Spec) (Running, error)
+	Connect(ctx context.Context, e Env, links []link.Spec) (RunningEngine, error)
 }
 
 // Env is the lab's environment for its engine.
@@ -42,8 +42,8 @@ type Env struct {
 	Log   *slog.Logger
 }
 
-// Running is a running engine.
-type Running struct {
+// RunningEngine is a running engine.
+type RunningEngine struct {
 	link.Engine
 	// Detach releases the engine and leaves its links.
 	Detach func() error
@@ -117,7 +117,7 @@ func (userspaceKind) Available() error {
 	return err
 }
 
-func (userspaceKind) Start(ctx context.Context, e Env) (Running, error) {
+func (userspaceKind) Start(ctx context.Context, e Env) (RunningEngine, error) {
 	engine, err := userspace.Start(ctx, userspace.Options{
 		Command:       []string{e.Exe, "agent", "link"},
 		Socket:        e.Socket,
@@ -126,7 +126,7 @@ func (userspaceKind) Start(ctx context.Context, e Env) (Running, error) {
 		ExitWithOwner: e.Owned,
 	})
 	if err != nil {
-		return Running{}, err
+		return RunningEngine{}, err
 	}
 	r := userspaceRunning(engine)
 	if ok, reason := engine.RealTime(); !ok {
@@ -135,16 +135,16 @@ func (userspaceKind) Start(ctx context.Context, e Env) (Running, error) {
 	return r, nil
 }
 
-func (userspaceKind) Connect(ctx context.Context, e Env, _ []link.Spec) (Running, error) {
+func (userspaceKind) Connect(ctx context.Context, e Env, _ []link.Spec) (RunningEngine, error) {
 	engine, err := userspace.Connect(ctx, e.Socket)
 	if err != nil {
-		return Running{}, err
+		return RunningEngine{}, err
 	}
 	return userspaceRunning(engine), nil
 }
 
-func userspaceRunning(e *userspace.Engine) Running {
-	return Running{Engine: e, Detach: e.Detach, PID: e.PID(), Lateness: e.Lateness, Ended: e.Done()}
+func userspaceRunning(e *userspace.Engine) RunningEngine {
+	return RunningEngine{Engine: e, Detach: e.Detach, PID: e.PID(), Lateness: e.Lateness, Ended: e.Done()}
 }
 
 type netemKind struct{}
@@ -152,15 +152,15 @@ type netemKind struct{}
 func (netemKind) Name() string     { return Netem }
 func (netemKind) Available() error { return netem.Available() }
 
-func (netemKind) Start(_ context.Context, e Env) (Running, error) {
+func (netemKind) Start(_ context.Context, e Env) (RunningEngine, error) {
 	engine := netem.New(e.Log)
-	return Running{Engine: engine, Detach: engine.Detach}, nil
+	return RunningEngine{Engine: engine, Detach: engine.Detach}, nil
 }
 
-func (netemKind) Connect(ctx context.Context, e Env, links []link.Spec) (Running, error) {
+func (netemKind) Connect(ctx context.Context, e Env, links []link.Spec) (RunningEngine, error) {
 	engine := netem.New(e.Log)
 	if err := engine.Adopt(ctx, links); err != nil {
-		return Running{}, errors.Join(err, engine.Detach())
+		return RunningEngine{}, errors.Join(err, engine.Detach())
 	}
-	return Running{Engine: engine, Detach: engine.Detach}, nil
+	return RunningEngine{Engine: engine, Detach: engine.Detach}, nil
 }

@@ -53,10 +53,10 @@ func (f fake) Name() string { return f.named }
 
 func (f fake) Available() error { return f.lack }
 
-func (f fake) Start(context.Context, Env) (Running, error) {
-	return Running{}, errors.ErrUnsupported
+func (f fake) Start(context.Context, Env) (RunningEngine, error) {
+	return RunningEngine{}, errors.ErrUnsupported
 }
 
-func (f fake) Connect(context.Context, Env, []link.Spec) (Running, error) {
-	return Running{}, errors.ErrUnsupported
+func (f fake) Connect(context.Context, Env, []link.Spec) (RunningEngine, error) {
+	return RunningEngine{}, errors.ErrUnsupported
 }

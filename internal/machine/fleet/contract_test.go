@@ -25,7 +25,7 @@ import (
 	"skerry/internal/machine/local"
 	"skerry/internal/machine/machinetest"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestMain lets tests start this program as the emulator, and as an owner that gets killed.
@@ -135,7 +135,7 @@ func TestPlain(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	traces.Check(t, name, dir)
+	testhost.CheckLeftovers(t, name, dir)
 }
 
 // A lab whose nodes are on two machines keeps the contract of one machine.
@@ -149,7 +149,7 @@ func TestContract(t *testing.T) {
 			Lab: name, Machine: here(t, o), Other: here(t, o),
 			Left: func(t *testing.T) {
 				t.Helper()
-				traces.Check(t, name, dir)
+				testhost.CheckLeftovers(t, name, dir)
 			},
 			Kill: func(t *testing.T, pid int) {
 				t.Helper()
@@ -161,7 +161,7 @@ func TestContract(t *testing.T) {
 				t.Helper()
 				o.Ask, o.After = a, after
 				runOwner(t, o)
-				if len(traces.Find(t, name, dir)) == 0 {
+				if len(testhost.FindLeftovers(t, name, dir)) == 0 {
 					t.Errorf("killed when %s: nothing was left to clear", after)
 				}
 			},

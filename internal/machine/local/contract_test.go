@@ -21,7 +21,7 @@ import (
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/machinetest"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // TestMain lets tests start this program as the emulator, and as an owner that gets killed.
@@ -112,7 +112,7 @@ func TestContract(t *testing.T) {
 			Lab: name, Machine: here(t, o), Other: here(t, o),
 			Left: func(t *testing.T) {
 				t.Helper()
-				traces.Check(t, name, dir)
+				testhost.CheckLeftovers(t, name, dir)
 			},
 			Kill: func(t *testing.T, pid int) {
 				t.Helper()
@@ -124,7 +124,7 @@ func TestContract(t *testing.T) {
 				t.Helper()
 				o.Ask, o.After = a, after
 				runOwner(t, o)
-				if len(traces.Find(t, name, dir)) == 0 {
+				if len(testhost.FindLeftovers(t, name, dir)) == 0 {
 					t.Errorf("killed when %s: nothing was left to clear", after)
 				}
 			},

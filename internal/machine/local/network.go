@@ -10,7 +10,6 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/tunnel"
 	"skerry/internal/machine"
-	"skerry/internal/machine/container"
 	"skerry/internal/machine/network"
 )
 
@@ -163,7 +162,7 @@ func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error 
 			}
 			at, err := p.network(b.Node)
 			if err == nil {
-				err = container.Node{Node: at, Space: p.place.Container(b.Node), TCP: p.ask.TCP}.Bridge(b)
+				err = network.ContainerNode{Node: at, Space: p.place.Container(b.Node), TCP: p.ask.TCP}.Bridge(b)
 			}
 			if err != nil {
 				return fmt.Errorf("node %s: %w", b.Node, err)
@@ -184,7 +183,7 @@ func (p *part) SetRules(_ context.Context, rules []machine.RuleSet) error {
 		if r.Container {
 			space = p.place.Container(r.Node)
 		}
-		if err := container.Rule(space, r); err != nil {
+		if err := network.ReplaceRules(space, r); err != nil {
 			return fmt.Errorf("node %s: %w", r.Node, err)
 		}
 	}

@@ -17,7 +17,6 @@ import (
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
-	"skerry/internal/machine/volume"
 )
 
 func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
@@ -98,7 +97,7 @@ func (p *part) mountVolumes() error {
 			}
 			shared = true
 		}
-		if err := volume.Mount(n.Volume, n.Dir, filepath.Join(p.record.Data, volumesDir, n.Name)); err != nil {
+		if err := mountVolume(n.Volume, n.Dir, filepath.Join(p.record.Data, volumesDir, n.Name)); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ type part struct {
 
 	mu       sync.Mutex // of what follows; Make, Link, Address and Route have it all along
 	record   record
-	engine   emulator.Running
+	engine   emulator.RunningEngine
 	nodes    map[string]*host.Node
 	underlay *underlay       // nil before OpenEndpoint, and in processes that did not make it
 	tunnels  *tunnel.Tunnels // nil without any, and in processes that did not lay them
@@ -59,7 +59,7 @@ func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
 
 func (p *part) Ended() <-chan struct{} { return p.running().Ended }
 
-func (p *part) running() emulator.Running {
+func (p *part) running() emulator.RunningEngine {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.engine

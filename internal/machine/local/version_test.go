@@ -12,7 +12,7 @@ import (
 	"skerry/internal/machine/journal"
 	"skerry/internal/machine/machinetest"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // version1 is lab.json as version 1 wrote it, of a lab that is up.
@@ -59,7 +59,7 @@ func TestLabOfVersion1(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			traces.Check(t, name, dir)
+			testhost.CheckLeftovers(t, name, dir)
 		})
 	}
 }

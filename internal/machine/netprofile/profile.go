@@ -28,7 +28,7 @@ type Profile struct {
 	Seconds  float64          `json:"seconds"`
 	EveryMS  float64          `json:"every_ms"`
 	Machines []MachineProfile `json:"machines"`
-	Pairs    []Pair           `json:"pairs"`
+	Pairs    []PairProfile    `json:"pairs"`
 }
 
 type MachineProfile struct {
@@ -38,8 +38,8 @@ type MachineProfile struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Pair is the result for two machines.
-type Pair struct {
+// PairProfile is the result for two machines.
+type PairProfile struct {
 	From    string `json:"from"`
 	To      string `json:"to"`
 	Problem string `json:"problem,omitempty"`
@@ -81,7 +81,7 @@ type Shape struct {
 const Window = time.Second
 
 // AddSamples computes the pair's results from round trips in the order of sending, one every interval; 0 is a lost probe.
-func (p *Pair) AddSamples(course []time.Duration) {
+func (p *PairProfile) AddSamples(course []time.Duration) {
 	p.course, p.Sent = course, len(course)
 	trips := answered(course)
 	p.Lost = p.Sent - len(trips)
@@ -95,7 +95,7 @@ func (p *Pair) AddSamples(course []time.Duration) {
 }
 
 // IsSteady removes from the pair's jitter what a trace represents: the shape is that within windows.
-func (p *Pair) IsSteady(every time.Duration) {
+func (p *PairProfile) IsSteady(every time.Duration) {
 	var within []float64
 	for _, w := range windows(p.course, every) {
 		trips := answered(w)

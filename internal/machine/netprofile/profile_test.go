@@ -32,7 +32,7 @@ func course(n int, rtt, jitter float64, d link.Distribution, lost int) []time.Du
 // What was measured of a link with a jitter is asked for as that jitter.
 func TestShape(t *testing.T) {
 	for _, d := range []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal} {
-		p := Pair{From: "a", To: "b"}
+		p := PairProfile{From: "a", To: "b"}
 		p.AddSamples(course(6000, 40, 2, d, 50))
 		s := p.Shape
 		if math.Abs(s.RTTMS-40) > 0.2 || math.Abs(s.JitterMS-2) > 0.2 || math.Abs(s.Loss-0.01) > 0.001 {
@@ -45,11 +45,11 @@ func TestShape(t *testing.T) {
 			t.Errorf("%s: %+v", d, p)
 		}
 	}
-	even := Pair{}
+	even := PairProfile{}
 	if even.AddSamples(course(100, 20, 0, link.Normal, 0)); even.Shape.JitterMS != 0 || even.Shape.RTTMS != 20 {
 		t.Errorf("without a jitter: %+v", even.Shape)
 	}
-	none := Pair{}
+	none := PairProfile{}
 	if none.AddSamples(make([]time.Duration, 5)); none.Lost != 5 || none.Shape.RTTMS != 0 {
 		t.Errorf("without an answer: %+v", none)
 	}
@@ -59,7 +59,7 @@ func TestShape(t *testing.T) {
 func taken() Profile {
 	p := Profile{Began: time.Unix(0, 0), Seconds: 20, EveryMS: 100, Machines: []MachineProfile{
 		{Name: "o1", Site: "Oslo"}, {Name: "gone", Problem: "gone: it cannot be reached"}, {Name: "o2", Site: "Oslo"}, {Name: "pune.example"},
-	}, Pairs: []Pair{{From: "o1", To: "o2"}, {From: "o1", To: "pune.example", There: 941_234_567, Back: 87_654_321}, {From: "o2", To: "pune.example"}}}
+	}, Pairs: []PairProfile{{From: "o1", To: "o2"}, {From: "o1", To: "pune.example", There: 941_234_567, Back: 87_654_321}, {From: "o2", To: "pune.example"}}}
 	p.Pairs[0].AddSamples(course(200, 0.4, 0, link.Normal, 0))
 	p.Pairs[1].AddSamples(course(200, 100, 1, link.Normal, 20))
 	p.Pairs[2].AddSamples(course(200, 102, 1, link.Normal, 0))
@@ -106,7 +106,7 @@ func TestTopology(t *testing.T) {
 	if cloud, err = s.Build(".", nil); err != nil || cloud.Links[0].AB.Loss != 0 || cloud.Links[0].AB.Jitter != 0 {
 		t.Errorf("defaults are about measured links: %+v, %v", cloud.Links, err)
 	}
-	p.Pairs[2] = Pair{From: "o2", To: "pune.example", Sent: 3, Lost: 3, Problem: "no answer"}
+	p.Pairs[2] = PairProfile{From: "o2", To: "pune.example", Sent: 3, Lost: 3, Problem: "no answer"}
 	if text, err := p.Topology(); err != nil || !strings.Contains(string(text), "connect: none") || p.IsComplete() {
 		t.Errorf("where a pair does not answer: %v\n%s", err, text)
 	}
@@ -125,7 +125,7 @@ func TestTopology(t *testing.T) {
 
 // A trace has a row each way where something changes, and the topology's jitter is then what is left.
 func TestTrace(t *testing.T) {
-	p := Profile{EveryMS: 100, Machines: []MachineProfile{{Name: "a"}, {Name: "b"}}, Pairs: []Pair{{From: "a", To: "b"}}}
+	p := Profile{EveryMS: 100, Machines: []MachineProfile{{Name: "a"}, {Name: "b"}}, Pairs: []PairProfile{{From: "a", To: "b"}}}
 	var way []time.Duration
 	for range 20 {
 		way = append(way, 20*time.Millisecond)

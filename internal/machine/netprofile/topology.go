@@ -54,7 +54,7 @@ func (p Profile) lasted() time.Duration {
 }
 
 // quality formats a link's quality. It includes zero jitter and loss, so that an experiment's defaults do not apply.
-func (x Pair) quality() string {
+func (x PairProfile) quality() string {
 	s := x.Shape
 	all := []string{"rtt: " + milliseconds(s.RTTMS), "jitter: " + milliseconds(s.JitterMS)}
 	if s.Distribution != "" {
@@ -190,7 +190,7 @@ func (p Profile) Trace() ([]byte, error) {
 }
 
 // rows returns the windows in which the pair changed.
-func (x Pair) rows(pair int, every time.Duration) (rows []row) {
+func (x PairProfile) rows(pair int, every time.Duration) (rows []row) {
 	last := row{latency: math.Inf(1)}
 	for i, w := range windows(x.course, every) {
 		trips := answered(w)

@@ -184,7 +184,7 @@ func (n Node) Vacant(addrs ...netip.Addr) error {
 // Alone overrides the machine's settings for a device of the calling thread's namespace: no IPv6, and answers may use
 // another link of a pair. The settings are removed with the device.
 func Alone(device string) error {
-	return Apply([]Setting{
+	return Apply([]KernelSetting{
 		{name: "net.ipv6.conf." + device + ".disable_ipv6", value: "1"},
 		{name: "net.ipv4.conf." + device + ".rp_filter", value: "2"},
 	})

@@ -24,7 +24,7 @@ const loopback = 1
 
 // Make makes a node's namespace at a path, with loopback device, address (unless it is the zero value) and kernel settings.
 // It leaves the calling thread, which must be a throwaway, in the namespace.
-func Make(path string, addr netip.Addr, settings []Setting) error {
+func Make(path string, addr netip.Addr, settings []KernelSetting) error {
 	if err := netns.Create(path); err != nil {
 		return err
 	}

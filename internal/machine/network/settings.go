@@ -15,8 +15,8 @@ import (
 	"skerry/internal/kernel/netns"
 )
 
-// Setting is a kernel setting of a namespace.
-type Setting struct {
+// KernelSetting is a kernel setting of a namespace.
+type KernelSetting struct {
 	name, value string
 	// lesser is the fallback if the kernel refuses value.
 	lesser string
@@ -26,7 +26,7 @@ type Setting struct {
 
 // settings of every node, the same on every host. A new namespace would otherwise copy the host's TCP congestion control
 // and buffers.
-var settings = []Setting{
+var settings = []KernelSetting{
 	{name: congestionControl, value: "cubic"},
 	// A stream fills its link only if its window is bandwidth x round trip: the kernel's 4 MB of send buffer limit 100 ms
 	// to 283 Mbit/s.
@@ -46,7 +46,7 @@ var settings = []Setting{
 }
 
 // routingSettings are for nodes that forward packets.
-var routingSettings = []Setting{
+var routingSettings = []KernelSetting{
 	{name: "net.ipv4.ip_forward", value: "1"},
 	// No ICMP redirects: routing daemons choose the path.
 	{name: "net.ipv4.conf.all.send_redirects", value: "0"},
@@ -55,7 +55,7 @@ var routingSettings = []Setting{
 }
 
 // ipv6Settings give devices link-local addresses at once and disable the rest of IPv6.
-var ipv6Settings = []Setting{
+var ipv6Settings = []KernelSetting{
 	{name: "net.ipv6.conf.default.disable_ipv6", value: "0"},
 	{name: "net.ipv6.conf.default.accept_dad", value: "0"},
 	{name: "net.ipv6.conf.default.accept_ra", value: "0"},
@@ -64,9 +64,9 @@ var ipv6Settings = []Setting{
 
 // Settings returns the settings of nodes: the common ones, those for forwarding or IPv6, and the values of tcp, whose keys
 // are names without "net.ipv4.tcp_".
-func Settings(forward, ipv6 bool, tcp map[string]string) []Setting {
+func Settings(forward, ipv6 bool, tcp map[string]string) []KernelSetting {
 	all := slices.Clone(settings)
-	var more []Setting
+	var more []KernelSetting
 	if forward {
 		more = append(more, routingSettings...)
 	}
@@ -74,10 +74,10 @@ func Settings(forward, ipv6 bool, tcp map[string]string) []Setting {
 		more = append(more, ipv6Settings...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(tcp)) {
-		more = append(more, Setting{name: "net.ipv4.tcp_" + name, value: tcp[name], given: true})
+		more = append(more, KernelSetting{name: "net.ipv4.tcp_" + name, value: tcp[name], given: true})
 	}
 	for _, s := range more {
-		if i := slices.IndexFunc(all, func(x Setting) bool { return x.name == s.name }); i >= 0 {
+		if i := slices.IndexFunc(all, func(x KernelSetting) bool { return x.name == s.name }); i >= 0 {
 			all[i] = s
 		} else {
 			all = append(all, s)
@@ -86,13 +86,13 @@ func Settings(forward, ipv6 bool, tcp map[string]string) []Setting {
 	return all
 }
 
-func (s Setting) path() string { return path(s.name) }
+func (s KernelSetting) path() string { return path(s.name) }
 
 func path(name string) string { return "/proc/sys/" + strings.ReplaceAll(name, ".", "/") }
 
 // Apply sets the settings in the calling thread's namespace. It fails if a setting from the topology is refused.
 // ReadSettings reports the others.
-func Apply(settings []Setting) error {
+func Apply(settings []KernelSetting) error {
 	for _, s := range settings {
 		err := write(s.path(), s.value)
 		if errors.Is(err, unix.EINVAL) && s.lesser != "" {
@@ -108,7 +108,7 @@ func Apply(settings []Setting) error {
 	return nil
 }
 
-func (s Setting) failed(err error) error {
+func (s KernelSetting) failed(err error) error {
 	if s.name == congestionControl {
 		return congestionError(s.value, err)
 	}
@@ -137,7 +137,7 @@ func write(path, value string) error {
 var inherited = []string{"net.core.rmem_max", "net.core.wmem_max", "net.core.default_qdisc"}
 
 // ReadSettings returns the effective settings of a namespace, with inherited ones, and a warning for each difference.
-func ReadSettings(namespace string, settings []Setting) (got map[string]string, warnings []string, err error) {
+func ReadSettings(namespace string, settings []KernelSetting) (got map[string]string, warnings []string, err error) {
 	got = make(map[string]string, len(settings)+len(inherited))
 	for _, name := range inherited {
 		if value, err := read(path(name)); err == nil { // a namespace of a container does not show them

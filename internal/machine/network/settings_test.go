@@ -26,7 +26,7 @@ var hostNamespace = testkit.Feature{Name: "host-namespace", Missing: func() stri
 }}
 
 // applied applies settings in a namespace of its own and returns what it has then.
-func applied(settings []Setting) (got map[string]string, err error) {
+func applied(settings []KernelSetting) (got map[string]string, err error) {
 	err = netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return err
@@ -111,7 +111,7 @@ func TestSettingsThatARootlessLabLacks(t *testing.T) {
 		t.Error(got)
 	}
 	ns := testkit.Namespace(t)
-	got, warnings, err := ReadSettings(ns.Path(), []Setting{{name: congestionControl, value: "none_such"}})
+	got, warnings, err := ReadSettings(ns.Path(), []KernelSetting{{name: congestionControl, value: "none_such"}})
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `not "none_such"; load its module`) {
 		t.Errorf("%v, %v", warnings, err)
 	}

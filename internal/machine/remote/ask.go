@@ -24,7 +24,7 @@ type openCall struct {
 func (a *openCall) Close() error { return a.response.Body.Close() }
 
 // beginCall sends a request, with a stream unless nil, and returns when the response has begun.
-func (m *Machine) beginCall(ctx context.Context, path string, of rpc.Target, q any, stream io.Reader) (*openCall, error) {
+func (m *Machine) beginCall(ctx context.Context, path string, of rpc.CallTarget, q any, stream io.Reader) (*openCall, error) {
 	doing := strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", " ")
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", m.name, doing, err)
@@ -52,7 +52,7 @@ func (m *Machine) beginCall(ctx context.Context, path string, of rpc.Target, q a
 	return a, nil
 }
 
-func (m *Machine) newRequest(ctx context.Context, path string, of rpc.Target, q any, stream io.Reader) (*http.Request, error) {
+func (m *Machine) newRequest(ctx context.Context, path string, of rpc.CallTarget, q any, stream io.Reader) (*http.Request, error) {
 	text, err := json.Marshal(q)
 	if err == nil {
 		text, err = json.Marshal(rpc.Request{Target: of, Params: text})
@@ -95,7 +95,7 @@ func (a *openCall) skipNewline() error {
 }
 
 // callResult makes a call without streams.
-func callResult[A any](ctx context.Context, m *Machine, path string, of rpc.Target, q any) (a A, err error) {
+func callResult[A any](ctx context.Context, m *Machine, path string, of rpc.CallTarget, q any) (a A, err error) {
 	got, err := m.beginCall(ctx, path, of, q, nil)
 	if err != nil {
 		return a, err
@@ -108,7 +108,7 @@ func callResult[A any](ctx context.Context, m *Machine, path string, of rpc.Targ
 }
 
 // callEmpty makes a call without a result.
-func callEmpty(ctx context.Context, m *Machine, path string, of rpc.Target, q any) error {
+func callEmpty(ctx context.Context, m *Machine, path string, of rpc.CallTarget, q any) error {
 	_, err := callResult[rpc.Empty](ctx, m, path, of, q)
 	return err
 }

@@ -17,7 +17,7 @@ import (
 // system implements files.System on a machine. It is comparable; those of one part are equal.
 type system struct {
 	m  *Machine
-	of rpc.Target
+	of rpc.CallTarget
 }
 
 var _ files.System = system{}

@@ -14,7 +14,7 @@ import (
 // node is a node of a part; it is also embedded in container.
 type node struct {
 	m  *Machine
-	of rpc.Target
+	of rpc.CallTarget
 	is rpc.HostInfo
 }
 

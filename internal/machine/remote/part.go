@@ -16,7 +16,7 @@ import (
 
 type part struct {
 	m  *Machine
-	of rpc.Target
+	of rpc.CallTarget
 
 	mu    sync.Mutex
 	facts machine.Facts
@@ -66,7 +66,7 @@ func (p *part) Host(name string) (host.Host, error) {
 	if known != nil {
 		return known, nil
 	}
-	of := rpc.Target{Part: p.of.Part, Node: name}
+	of := rpc.CallTarget{Part: p.of.Part, Node: name}
 	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host", of, rpc.Empty{})
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (p *part) Host(name string) (host.Host, error) {
 }
 
 func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
-	of := rpc.Target{Part: p.of.Part, Node: c.Node, Container: &c}
+	of := rpc.CallTarget{Part: p.of.Part, Node: c.Node, Container: &c}
 	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host", of, rpc.Empty{})
 	if err != nil {
 		return nil, err

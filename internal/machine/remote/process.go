@@ -15,7 +15,7 @@ import (
 
 type process struct {
 	m    *Machine
-	of   rpc.Target
+	of   rpc.CallTarget
 	name string
 	pid  int
 	done chan struct{}
@@ -45,7 +45,7 @@ func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) 
 		return nil, err
 	}
 	p := &process{
-		m: n.m, of: rpc.Target{Process: begun.Process}, name: c.Name + " on " + n.is.Name, pid: begun.PID, done: make(chan struct{}),
+		m: n.m, of: rpc.CallTarget{Process: begun.Process}, name: c.Name + " on " + n.is.Name, pid: begun.PID, done: make(chan struct{}),
 	}
 	n.m.streams.Go(func() {
 		defer end()

@@ -76,23 +76,23 @@ func (m *Machine) Open(ctx context.Context, lab string) (machine.Part, error) {
 }
 
 func (m *Machine) openPart(ctx context.Context, path string, q any) (machine.Part, error) {
-	o, err := callResult[rpc.OpenedPart](ctx, m, path, rpc.Target{}, q)
+	o, err := callResult[rpc.OpenedPart](ctx, m, path, rpc.CallTarget{}, q)
 	if err != nil {
 		return nil, err
 	}
-	return &part{m: m, of: rpc.Target{Part: o.Part}, facts: o.Facts, nodes: map[string]*node{}}, nil
+	return &part{m: m, of: rpc.CallTarget{Part: o.Part}, facts: o.Facts, nodes: map[string]*node{}}, nil
 }
 
 func (m *Machine) List(ctx context.Context) ([]machine.PartStatus, error) {
-	return callResult[[]machine.PartStatus](ctx, m, "/list", rpc.Target{}, rpc.Empty{})
+	return callResult[[]machine.PartStatus](ctx, m, "/list", rpc.CallTarget{}, rpc.Empty{})
 }
 
 func (m *Machine) Sweep(ctx context.Context) ([]string, error) {
-	return callResult[[]string](ctx, m, "/sweep", rpc.Target{}, rpc.Empty{})
+	return callResult[[]string](ctx, m, "/sweep", rpc.CallTarget{}, rpc.Empty{})
 }
 
 func (m *Machine) Remove(ctx context.Context, lab string) error {
-	return callEmpty(ctx, m, "/remove", rpc.Target{}, lab)
+	return callEmpty(ctx, m, "/remove", rpc.CallTarget{}, lab)
 }
 
 // lostError returns the error of an agent that no longer responds.
@@ -105,7 +105,7 @@ func (m *Machine) lostError(doing string, err error) error {
 
 // Hello returns the agent's self-description, with its program's checksum if requested.
 func (m *Machine) Hello(ctx context.Context, program bool) (rpc.Hello, error) {
-	h, err := callResult[rpc.Hello](ctx, m, "/hello", rpc.Target{}, program)
+	h, err := callResult[rpc.Hello](ctx, m, "/hello", rpc.CallTarget{}, program)
 	if err == nil {
 		m.kernel = h.Kernel
 	}
@@ -114,7 +114,7 @@ func (m *Machine) Hello(ctx context.Context, program bool) (rpc.Hello, error) {
 
 // Examine returns the machine's `skerry doctor` report.
 func (m *Machine) Examine(ctx context.Context) (doctor.Report, error) {
-	return callResult[doctor.Report](ctx, m, "/examine", rpc.Target{}, rpc.Empty{})
+	return callResult[doctor.Report](ctx, m, "/examine", rpc.CallTarget{}, rpc.Empty{})
 }
 
 // Clock reads the machine's clock several times and uses the reading with the shortest round trip, whose offset is wrong by
@@ -129,7 +129,7 @@ func (m *Machine) Clock(ctx context.Context, times int) (machine.Clock, error) {
 	best := machine.Clock{Uncertainty: -1}
 	for range times {
 		sent := time.Now()
-		there, err := callResult[rpc.Timestamp](ctx, m, "/clock", rpc.Target{}, rpc.Empty{})
+		there, err := callResult[rpc.Timestamp](ctx, m, "/clock", rpc.CallTarget{}, rpc.Empty{})
 		if err != nil {
 			return best, err
 		}
@@ -145,7 +145,7 @@ func (m *Machine) Clock(ctx context.Context, times int) (machine.Clock, error) {
 // ListenForProbes makes the machine answer measurements until stop is called.
 func (m *Machine) ListenForProbes(ctx context.Context, token [16]byte) (port int, stop func(), err error) {
 	life, end := context.WithCancel(ctx)
-	a, err := m.beginCall(life, "/reach/listen", rpc.Target{}, token, nil)
+	a, err := m.beginCall(life, "/reach/listen", rpc.CallTarget{}, token, nil)
 	if err == nil {
 		err = json.Unmarshal(a.first, &port)
 	}
@@ -158,7 +158,7 @@ func (m *Machine) ListenForProbes(ctx context.Context, token [16]byte) (port int
 
 // MeasurePath measures the path from the machine to another machine's listener.
 func (m *Machine) MeasurePath(ctx context.Context, o pathprobe.Spec) (pathprobe.Result, error) {
-	r, err := callResult[rpc.PathResult](ctx, m, "/reach/measure", rpc.Target{}, o)
+	r, err := callResult[rpc.PathResult](ctx, m, "/reach/measure", rpc.CallTarget{}, o)
 	if err != nil {
 		return r.Result, err
 	}

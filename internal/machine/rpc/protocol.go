@@ -28,8 +28,8 @@ const Version = 1
 // Greeting begins the agent's first line. A login shell may print lines before it.
 const Greeting = "skerry agent machine"
 
-// Target is the object of a call.
-type Target struct {
+// CallTarget is the object of a call.
+type CallTarget struct {
 	// Part is the number of an OpenedPart, 0 for the machine itself.
 	Part int `json:"part,omitempty"`
 	// Node is a node of the part, Container a container on it; without either the target is the part.
@@ -41,7 +41,7 @@ type Target struct {
 
 // Request is the first value of a call.
 type Request struct {
-	Target Target          `json:"of"`
+	Target CallTarget      `json:"of"`
 	Params json.RawMessage `json:"ask,omitempty"`
 }
 

@@ -15,7 +15,7 @@ import (
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/machinetest"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // sites counts those of this process.
@@ -69,7 +69,7 @@ func TestContract(t *testing.T) {
 			Lab: name, Machine: reach(t, here(t, dir)), Other: reach(t, here(t, dir)),
 			Left: func(t *testing.T) {
 				t.Helper()
-				traces.Check(t, name, dir)
+				testhost.CheckLeftovers(t, name, dir)
 			},
 			Kill: kill,
 			Die:  dying(here(t, dir), kill),

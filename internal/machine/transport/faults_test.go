@@ -21,7 +21,7 @@ import (
 	"skerry/internal/machine/machinetest"
 	"skerry/internal/machine/remote"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // ssh stands in PATH for the real one, which the tests on pretended machines have: it runs what it is told
@@ -216,7 +216,7 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			if fault.next {
 				reach(t, here(t, dir))
 			}
-			traces.Check(t, lab, dir)
+			testhost.CheckLeftovers(t, lab, dir)
 		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/machinetest"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/traces"
+	"skerry/internal/testkit/testhost"
 )
 
 // rack is two machines, each a network namespace, joined by a cable. Node a is the first machine, and node b is on
@@ -109,7 +109,7 @@ func (r *rack) left(when string) {
 	if now := r.network(); now != r.before {
 		r.t.Errorf("%s: the machine's own network was\n%s\nand is\n%s", when, r.before, now)
 	}
-	traces.Check(r.t, r.lab, r.dir)
+	testhost.CheckLeftovers(r.t, r.lab, r.dir)
 }
 
 // A node that is the machine itself: packets of the other node's reach programs in the machine's own network, by the link.

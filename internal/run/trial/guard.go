@@ -127,7 +127,7 @@ func newGovernor(l *lab.Lab, seed uint64) (*flavor.Governor, verdict.Piece[int])
 			continue
 		}
 		h, err := l.Host(n.Name)
-		node, ok := h.(flavor.Target)
+		node, ok := h.(flavor.GovernedNode)
 		if err == nil && !ok {
 			err = errors.ErrUnsupported
 		}

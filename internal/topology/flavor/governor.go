@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Target is a node whose CPU quota a Governor adjusts.
-type Target interface {
+// GovernedNode is a node whose CPU quota a Governor adjusts.
+type GovernedNode interface {
 	Name() string
 	// LimitCPU sets the quota in cores.
 	LimitCPU(cores float64) error
@@ -30,7 +30,7 @@ type Governor struct {
 }
 
 type governedTarget struct {
-	target  Target
+	target  GovernedNode
 	flavor  Flavor
 	account *creditAccount // nil without credits
 	steal   stealModel
@@ -55,7 +55,7 @@ type State struct {
 func NewGovernor() *Governor { return &Governor{targets: map[string]*governedTarget{}} }
 
 // Add puts a target under the governor. The seed determines when neighbours run.
-func (g *Governor) Add(m Target, f Flavor, seed uint64) {
+func (g *Governor) Add(m GovernedNode, f Flavor, seed uint64) {
 	x := &governedTarget{target: m, flavor: f, steal: newStealModel(f.Steal, seed)}
 	if f.Credits != nil {
 		x.account = newCreditAccount(*f.Credits)

@@ -12,7 +12,7 @@ import (
 	mysqlclient "skerry/internal/database/mysql"
 	"skerry/internal/database/postgres"
 	"skerry/internal/testkit"
-	"skerry/internal/testkit/loophost"
+	"skerry/internal/testkit/testhost"
 	"skerry/systems/hydra/command"
 )
 
@@ -72,7 +72,7 @@ func server(t *testing.T, d lab.Database, options lab.Options, hosts string) str
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes := loophost.New(t, 1)
+	nodes := testhost.Loopback(t, 1)
 	c, err := d.Start(t.Context(), lab.Env{Nodes: nodes, Control: nodes[0], Installation: in, Options: options,
 		Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

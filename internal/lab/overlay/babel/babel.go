@@ -58,11 +58,11 @@ var _ overlay.Overlay = (*Babel)(nil)
 
 func (*Babel) Name() string { return Name }
 
-func (*Babel) Needs() overlay.Needs {
-	return overlay.Needs{IPv6: true}
+func (*Babel) Needs() overlay.Requirements {
+	return overlay.Requirements{IPv6: true}
 }
 
-func (b *Babel) Start(ctx context.Context, n overlay.Network) (overlay.Running, error) {
+func (b *Babel) Start(ctx context.Context, n overlay.Environment) (overlay.Running, error) {
 	r := &running{babel: b, Supervisor: overlay.NewSupervisor(n.Log), net: n, span: rttSpan(n.Links)}
 	var g errgroup.Group
 	for _, h := range n.Nodes {
@@ -110,7 +110,7 @@ func (b *Babel) configure(ctx context.Context, h host.Host, all []overlay.Link, 
 type running struct {
 	*overlay.Supervisor
 	babel *Babel
-	net   overlay.Network
+	net   overlay.Environment
 
 	mu   sync.Mutex
 	span time.Duration // that the daemons go by

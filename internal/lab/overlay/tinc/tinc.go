@@ -63,9 +63,9 @@ var _ overlay.Overlay = (*Tinc)(nil)
 
 func (*Tinc) Name() string { return Name }
 
-func (*Tinc) Needs() overlay.Needs { return overlay.Needs{} }
+func (*Tinc) Needs() overlay.Requirements { return overlay.Requirements{} }
 
-func (t *Tinc) Start(ctx context.Context, n overlay.Network) (overlay.Running, error) {
+func (t *Tinc) Start(ctx context.Context, n overlay.Environment) (overlay.Running, error) {
 	r := &running{Supervisor: overlay.NewSupervisor(n.Log), nodes: n.Nodes, measure: n.Measure}
 	err := t.start(ctx, r.Supervisor, n)
 	if err == nil {
@@ -79,7 +79,7 @@ func (t *Tinc) Start(ctx context.Context, n overlay.Network) (overlay.Running, e
 	return r, nil
 }
 
-func (t *Tinc) start(ctx context.Context, k *overlay.Supervisor, n overlay.Network) error {
+func (t *Tinc) start(ctx context.Context, k *overlay.Supervisor, n overlay.Environment) error {
 	peers, err := newPeers(n.Nodes)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ const (
 var overlayNet = netip.MustParsePrefix("10.77.0.0/16")
 
 // makeDevice creates the device on a node and routes packets for other nodes to it, so that tincd needs no script.
-func makeDevice(ctx context.Context, n overlay.Network, node string) error {
+func makeDevice(ctx context.Context, n overlay.Environment, node string) error {
 	if err := n.On.MakeTUN(ctx, machine.TUN{Node: node, Name: device, MTU: mtu, To: overlayNet}); err != nil {
 		return fmt.Errorf("create tinc device on %s: %w", node, err)
 	}

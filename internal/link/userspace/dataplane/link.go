@@ -103,14 +103,14 @@ func (p *Plane) detach(links []*Link) {
 	}
 }
 
-// Setting is a change of a link; nil keeps a direction unchanged.
-type Setting struct {
+// LinkSetting is a change of a link; nil keeps a direction unchanged.
+type LinkSetting struct {
 	Link   *Link
 	AB, BA *shaper.Params
 }
 
 // Set applies settings between two packets.
-func (p *Plane) Set(ctx context.Context, settings []Setting) error {
+func (p *Plane) Set(ctx context.Context, settings []LinkSetting) error {
 	return p.runTask(ctx, func() {
 		now := p.now()
 		for _, s := range settings {

@@ -147,7 +147,7 @@ func TestRateRiseDrainsTheQueue(t *testing.T) {
 	for c.taken() < packets {
 		runtime.Gosched()
 	}
-	if err := c.plane.Set(t.Context(), []Setting{{Link: c.link, AB: shaper.Compile(link.Quality{})}}); err != nil {
+	if err := c.plane.Set(t.Context(), []LinkSetting{{Link: c.link, AB: shaper.Compile(link.Quality{})}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range packets {

@@ -1,4 +1,4 @@
-package volume
+package local
 
 import (
 	"bytes"
@@ -15,23 +15,23 @@ import (
 	"skerry/internal/topology"
 )
 
-func need(t *testing.T, v topology.Volume) {
+func needVolume(t *testing.T, v topology.Volume) {
 	t.Helper()
 	testkit.Need(t, testkit.Root)
-	if err := Missing(v); err != nil {
+	if err := CheckVolume(v); err != nil {
 		testkit.Lacks(t, testkit.LoopVolumes, err)
 	}
 }
 
-func mount(t *testing.T, v topology.Volume) (dir, backing string) {
+func mountedVolume(t *testing.T, v topology.Volume) (dir, backing string) {
 	t.Helper()
-	need(t, v)
+	needVolume(t, v)
 	base := t.TempDir()
 	dir, backing = filepath.Join(base, "node"), filepath.Join(base, "volume")
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	switch err := Mount(v, dir, backing); {
+	switch err := mountVolume(v, dir, backing); {
 	case errors.Is(err, ErrNoOverlay):
 		testkit.Lacks(t, testkit.OverlayVolumes, err)
 	case errors.Is(err, ErrNoLoop):
@@ -52,7 +52,7 @@ func TestVolumes(t *testing.T) {
 		{Kind: topology.BindVolume}, {Kind: topology.OverlayVolume}, {Kind: topology.LoopVolume, Size: 64 << 20},
 	} {
 		t.Run(v.Kind, func(t *testing.T) {
-			dir, backing := mount(t, v)
+			dir, backing := mountedVolume(t, v)
 			if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
 				t.Errorf("it holds %v at first, %v", entries, err)
 			}
@@ -73,25 +73,25 @@ func TestVolumes(t *testing.T) {
 // the mount.
 func TestLoopVolume(t *testing.T) {
 	v := topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}
-	need(t, v)
+	needVolume(t, v)
 	var backing string
 	t.Run("mounted", func(t *testing.T) {
 		var dir string
-		dir, backing = mount(t, v)
+		dir, backing = mountedVolume(t, v)
 		if err := os.WriteFile(filepath.Join(dir, "x"), make([]byte, 64<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("writing more than it holds: %v", err)
 		}
 	})
-	// The kernel lets go of a device in its own time.
-	for deadline := time.Now().Add(time.Minute); held(t, backing); time.Sleep(20 * time.Millisecond) {
+	// The kernel releases a device asynchronously.
+	for deadline := time.Now().Add(time.Minute); holdsLoop(t, backing); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a loop device still has the file")
 		}
 	}
 }
 
-// held tells whether a loop device has a file below dir.
-func held(t *testing.T, dir string) bool {
+// holdsLoop reports whether a loop device has a file below dir.
+func holdsLoop(t *testing.T, dir string) bool {
 	files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func held(t *testing.T, dir string) bool {
 }
 
 func TestNoVolume(t *testing.T) {
-	if err := Mount(topology.Volume{Kind: topology.NoVolume}, "/nonexistent", "/nonexistent"); err != nil {
+	if err := mountVolume(topology.Volume{Kind: topology.NoVolume}, "/nonexistent", "/nonexistent"); err != nil {
 		t.Error(err)
 	}
 }
@@ -117,7 +117,7 @@ func TestPathsWithSeparators(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	err := Mount(topology.Volume{Kind: topology.OverlayVolume}, dir, filepath.Join(base, "a:b,c"))
+	err := mountVolume(topology.Volume{Kind: topology.OverlayVolume}, dir, filepath.Join(base, "a:b,c"))
 	if err != nil {
 		if strings.Contains(err.Error(), "no overlayfs") && errors.Is(err, unix.EINVAL) {
 			testkit.Lacks(t, testkit.OverlayVolumes, err)

@@ -1,5 +1,5 @@
-// Package loophost creates test nodes on loopback. Every node of every test has its own address.
-package loophost
+// Package testhost creates nodes for tests, and finds the leftovers of labs on this machine.
+package testhost
 
 import (
 	"context"
@@ -24,8 +24,9 @@ type node struct {
 // nets counts the sets of nodes of this process.
 var nets atomic.Uint32
 
-// New creates n nodes n1 to nN at the sites s1 to sN. Processes that still run when the test ends are killed.
-func New(t testing.TB, n int) []host.Host {
+// Loopback creates n nodes n1 to nN at the sites s1 to sN on loopback. Every node of every test has its own address.
+// Processes that still run when the test ends are killed.
+func Loopback(t testing.TB, n int) []host.Host {
 	t.Helper()
 	net := nets.Add(1)
 	pid := os.Getpid()

@@ -1,13 +1,4 @@
-// Package volume mounts the volumes of data nodes, with the file systems of container engines.
-//
-//	bind     a directory mounted at the node's, as `docker run -v /host/dir:/data`
-//	overlay  overlayfs, as a container's own writable layer: an empty lower directory, an
-//	         upper one that takes what is written
-//	loop     an ext4 file system in a file, on a loop device
-//
-// A volume is mounted on the node's empty directory. The process that removes the directory unmounts it; a loop device then
-// releases its file.
-package volume
+package local
 
 import (
 	"errors"
@@ -33,16 +24,24 @@ var (
 	ErrNoOverlay = errors.New("no overlayfs")
 )
 
-// Mount mounts a volume on dir. Its backing files are kept in backing, which Mount makes outside dir.
-func Mount(v topology.Volume, dir, backing string) error {
+// mountVolume mounts a volume on a node's directory, which is empty. The backing files are kept in backing, which
+// mountVolume makes outside dir.
+//
+//	bind     a directory mounted at the node's, as `docker run -v /host/dir:/data`
+//	overlay  overlayfs, as a container's own writable layer: an empty lower directory, an
+//	         upper one that takes what is written
+//	loop     an ext4 file system in a file, on a loop device
+//
+// The process that removes the directory unmounts it; a loop device then releases its file.
+func mountVolume(v topology.Volume, dir, backing string) error {
 	var err error
 	switch v.Kind {
 	case topology.BindVolume:
-		err = bind(dir, backing)
+		err = bindVolume(dir, backing)
 	case topology.OverlayVolume:
-		err = overlay(dir, backing)
+		err = overlayVolume(dir, backing)
 	case topology.LoopVolume:
-		err = loop(dir, backing, v.Size)
+		err = loopVolume(dir, backing, v.Size)
 	default:
 		return nil
 	}
@@ -52,19 +51,19 @@ func Mount(v topology.Volume, dir, backing string) error {
 	return nil
 }
 
-// Missing returns why this machine cannot mount a volume, nil if it can.
-func Missing(v topology.Volume) error {
+// CheckVolume returns why this machine cannot mount a volume, nil if it can.
+func CheckVolume(v topology.Volume) error {
 	if v.Kind != topology.LoopVolume {
 		return nil // whether overlayfs can be mounted depends on where
 	}
 	if _, err := os.Stat(loopControl); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoLoop, err)
 	}
-	_, err := mkfs()
+	_, err := findMkfs()
 	return err
 }
 
-func bind(dir, backing string) error {
+func bindVolume(dir, backing string) error {
 	if err := os.MkdirAll(backing, 0o755); err != nil {
 		return err
 	}
@@ -74,14 +73,14 @@ func bind(dir, backing string) error {
 	return nil
 }
 
-func overlay(dir, backing string) error {
+func overlayVolume(dir, backing string) error {
 	option := make([]string, 0, 3)
 	for _, part := range []string{"lower", "upper", "work"} {
 		path := filepath.Join(backing, part)
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return err
 		}
-		option = append(option, part+"dir="+escape.Replace(path))
+		option = append(option, part+"dir="+overlayEscape.Replace(path))
 	}
 	if err := unix.Mount("overlay", dir, "overlay", 0, strings.Join(option, ",")); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoOverlay, &os.PathError{Op: "mount", Path: dir, Err: err})
@@ -89,12 +88,12 @@ func overlay(dir, backing string) error {
 	return nil
 }
 
-// escape quotes characters with a meaning in overlayfs options.
-var escape = strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
+// overlayEscape quotes characters with a meaning in overlayfs options.
+var overlayEscape = strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`)
 
 const loopControl = "/dev/loop-control"
 
-func mkfs() (string, error) {
+func findMkfs() (string, error) {
 	for _, path := range []string{"mkfs.ext4", "/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"} {
 		if found, err := exec.LookPath(path); err == nil {
 			return found, nil
@@ -103,8 +102,8 @@ func mkfs() (string, error) {
 	return "", advice.With(ErrNoMkfs, "install Debian's e2fsprogs")
 }
 
-func loop(dir, backing string, size int64) error {
-	program, err := mkfs()
+func loopVolume(dir, backing string, size int64) error {
+	program, err := findMkfs()
 	if err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ func loop(dir, backing string, size int64) error {
 	if err != nil {
 		return fmt.Errorf("make a file system: %w: %s", err, strings.TrimSpace(string(out)))
 	}
-	device, err := attach(file)
+	device, err := attachLoop(file)
 	if err != nil {
 		return err
 	}
@@ -139,17 +138,17 @@ func loop(dir, backing string, size int64) error {
 	return nil
 }
 
-// tries bounds the attempts to get a loop device that others take meanwhile.
-const tries = 100
+// loopTries bounds the attempts to get a loop device that others take meanwhile.
+const loopTries = 100
 
-// attach attaches a file to a loop device, which is released when the last process closes it.
-func attach(file *os.File) (*os.File, error) {
+// attachLoop attaches a file to a loop device, which is released when the last process closes it.
+func attachLoop(file *os.File) (*os.File, error) {
 	control, err := os.OpenFile(loopControl, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLoop, err)
 	}
 	defer control.Close()
-	for range tries {
+	for range loopTries {
 		n, err := unix.IoctlRetInt(int(control.Fd()), unix.LOOP_CTL_GET_FREE)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrNoLoop, err)
@@ -167,5 +166,5 @@ func attach(file *os.File) (*os.File, error) {
 			return nil, fmt.Errorf("%w: %w", ErrNoLoop, err)
 		}
 	}
-	return nil, fmt.Errorf("%w: others took %d of them", ErrNoLoop, tries)
+	return nil, fmt.Errorf("%w: others took %d of them", ErrNoLoop, loopTries)
 }

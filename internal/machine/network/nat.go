@@ -1,4 +1,4 @@
-package container
+package network
 
 import (
 	"encoding/binary"
@@ -27,12 +27,12 @@ const (
 	dnatDone = 1 << 5
 )
 
-// Rule replaces the rules of a namespace atomically.
-func Rule(path string, r machine.RuleSet) error {
-	return netns.Do(path, func() error { return apply(r) })
+// ReplaceRules replaces the rules of a namespace atomically.
+func ReplaceRules(path string, r machine.RuleSet) error {
+	return netns.Do(path, func() error { return applyRules(r) })
 }
 
-func apply(r machine.RuleSet) error {
+func applyRules(r machine.RuleSet) error {
 	c, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("%w: open nftables: %w", machine.ErrKernel, err)
@@ -41,7 +41,7 @@ func apply(r machine.RuleSet) error {
 	c.AddTable(table) // so that there is one to delete
 	c.DelTable(table)
 	c.AddTable(table)
-	b := builder{conn: c, table: table, numgen: unix.NFT_NG_RANDOM}
+	b := ruleBuilder{conn: c, table: table, numgen: unix.NFT_NG_RANDOM}
 	if r.RoundRobin {
 		b.numgen = unix.NFT_NG_INCREMENTAL
 	}
@@ -66,19 +66,19 @@ func apply(r machine.RuleSet) error {
 	return nil
 }
 
-// builder collects one batch for the kernel.
-type builder struct {
+// ruleBuilder collects one batch for the kernel.
+type ruleBuilder struct {
 	conn   *nftables.Conn
 	table  *nftables.Table
 	numgen uint32
 	err    error
 }
 
-func (b *builder) chain(name string, hook *nftables.ChainHook, priority *nftables.ChainPriority) *nftables.Chain {
+func (b *ruleBuilder) chain(name string, hook *nftables.ChainHook, priority *nftables.ChainPriority) *nftables.Chain {
 	return b.conn.AddChain(&nftables.Chain{Name: name, Table: b.table, Type: nftables.ChainTypeNAT, Hooknum: hook, Priority: priority})
 }
 
-func (b *builder) rule(chain *nftables.Chain, exprs ...expr.Any) {
+func (b *ruleBuilder) rule(chain *nftables.Chain, exprs ...expr.Any) {
 	b.conn.AddRule(&nftables.Rule{Table: b.table, Chain: chain, Exprs: exprs})
 }
 
@@ -86,7 +86,7 @@ func (b *builder) rule(chain *nftables.Chain, exprs ...expr.Any) {
 //
 //	ip daddr ADDRESS tcp dport PORT dnat to MEMBER:PORT
 //	ip daddr ADDRESS tcp dport PORT dnat to numgen random mod N map { 0: MEMBER, ... }:PORT
-func (b *builder) forward(chain *nftables.Chain, f machine.Forward) {
+func (b *ruleBuilder) forward(chain *nftables.Chain, f machine.Forward) {
 	exprs := []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: reg1},
 		equal([]byte{unix.IPPROTO_TCP}),
@@ -109,7 +109,7 @@ func (b *builder) forward(chain *nftables.Chain, f machine.Forward) {
 }
 
 // members adds a map from numbers to addresses.
-func (b *builder) members(addrs []netip.Addr) *nftables.Set {
+func (b *ruleBuilder) members(addrs []netip.Addr) *nftables.Set {
 	set := &nftables.Set{Table: b.table, Anonymous: true, Constant: true, IsMap: true,
 		KeyType: nftables.TypeInteger, DataType: nftables.TypeIPAddr, KeyByteOrder: binaryutil.NativeEndian}
 	elements := make([]nftables.SetElement, len(addrs))
@@ -124,7 +124,7 @@ func (b *builder) members(addrs []netip.Addr) *nftables.Set {
 //
 //	ip saddr NET oifname != "svc0" snat to ADDRESS
 //	ip saddr NET oifname "svc0" ct status dnat snat to ADDRESS
-func (b *builder) source(chain *nftables.Chain, s machine.SourceRule) {
+func (b *ruleBuilder) source(chain *nftables.Chain, s machine.SourceRule) {
 	var exprs []expr.Any
 	if s.From.IsValid() {
 		mask := make([]byte, addrLen)

@@ -1,5 +1,4 @@
-// Package traces finds the leftovers of labs on this machine.
-package traces
+package testhost
 
 import (
 	"fmt"
@@ -17,9 +16,9 @@ import (
 // NetnsDir is the directory of namespaces that `ip netns` lists.
 const NetnsDir = "/run/netns"
 
-// Find returns the leftovers of labs whose names begin with name, or below dir: processes, mounts, visible namespaces,
+// FindLeftovers returns the leftovers of labs whose names begin with name, or below dir: processes, mounts, visible namespaces,
 // control groups and files.
-func Find(t testing.TB, name, dir string) []string {
+func FindLeftovers(t testing.TB, name, dir string) []string {
 	t.Helper()
 	found := processes(t, name)
 	mounts, err := os.ReadFile("/proc/thread-self/mountinfo")
@@ -71,12 +70,12 @@ func processes(t testing.TB, name string) (found []string) {
 // patience is how long a killed process may remain visible.
 const patience = 10 * time.Second
 
-// Check fails the test if Find still reports leftovers after a grace period.
-func Check(t testing.TB, name, dir string) {
+// CheckLeftovers fails the test if FindLeftovers still reports leftovers after a grace period.
+func CheckLeftovers(t testing.TB, name, dir string) {
 	t.Helper()
-	left := Find(t, name, dir)
+	left := FindLeftovers(t, name, dir)
 	for deadline := time.Now().Add(patience); len(left) > 0 && time.Now().Before(deadline); {
-		left = Find(t, name, dir)
+		left = FindLeftovers(t, name, dir)
 	}
 	for _, l := range left {
 		t.Errorf("left: %s", l)

@@ -1,6 +1,4 @@
-// Package container makes the network of containers on this machine: a namespace next to that of its node, a bridge between
-// them, VXLAN between the bridges of all nodes, and nftables rules that translate addresses and choose members.
-package container
+package network
 
 import (
 	"errors"
@@ -14,7 +12,6 @@ import (
 
 	"skerry/internal/kernel/netns"
 	"skerry/internal/machine"
-	"skerry/internal/machine/network"
 )
 
 // Device names, the same on every node.
@@ -30,31 +27,32 @@ const (
 	vxlanPort = 4789 // IANA's
 )
 
-// macOf derives the hardware address from an address of the containers' network.
+// macOf derives the hardware address from an address of the containers'
 func macOf(a netip.Addr) net.HardwareAddr {
 	b := a.As4()
 	return net.HardwareAddr{0x02, 0x42, b[0], b[1], b[2], b[3]} // 02: locally administered
 }
 
-// Node is a node and the path of its container's namespace.
-type Node struct {
-	network.Node
+// ContainerNode is a node and the path of its container's namespace. Its network of containers is a bridge between the two
+// namespaces, VXLAN between the bridges of all nodes, and nftables rules (nat.go).
+type ContainerNode struct {
+	Node
 	Space string
 	// TCP holds the topology's kernel settings, as machine.PartSpec does.
 	TCP map[string]string
 }
 
 // Bridge makes the node's part of the containers' network and its container.
-func (n Node) Bridge(b machine.Bridge) error {
+func (n ContainerNode) Bridge(b machine.Bridge) error {
 	if b.Container.IsValid() {
 		err := netns.OnNewThread(func() error {
-			return network.Make(n.Space, netip.Addr{}, network.Settings(false, false, n.TCP))
+			return Make(n.Space, netip.Addr{}, Settings(false, false, n.TCP))
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return network.RunInside(n.Netns, func(h *netlink.Handle) error {
+	return RunInside(n.Netns, func(h *netlink.Handle) error {
 		if err := forwarding(); err != nil {
 			return err
 		}
@@ -100,7 +98,7 @@ func forwarding() error {
 }
 
 // plug connects the container to the bridge.
-func (n Node) plug(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) error {
+func (n ContainerNode) plug(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) error {
 	space, err := os.Open(n.Space)
 	if err != nil {
 		return err
@@ -121,7 +119,7 @@ func (n Node) plug(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) err
 	if err := h.LinkSetUp(cable); err != nil {
 		return fmt.Errorf("set %s up: %w", cableDevice, err)
 	}
-	return network.RunInside(n.Space, func(h *netlink.Handle) error {
+	return RunInside(n.Space, func(h *netlink.Handle) error {
 		eth0, err := h.LinkByName(containerDevice)
 		if err != nil {
 			return fmt.Errorf("find %s: %w", containerDevice, err)
@@ -151,7 +149,7 @@ func addressed(h *netlink.Handle, d netlink.Link, p netip.Prefix) error {
 
 // vxlan connects the bridge to those of the other nodes. The forwarding table is static: the device neither learns nor
 // floods.
-func (n Node) vxlan(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) error {
+func (n ContainerNode) vxlan(h *netlink.Handle, bridge netlink.Link, b machine.Bridge) error {
 	device := &netlink.Vxlan{
 		LinkAttrs: netlink.LinkAttrs{Name: vxlanDevice, MTU: b.MTU, MasterIndex: bridge.Attrs().Index},
 		VxlanId:   vxlanID, SrcAddr: n.Addr.AsSlice(), Port: vxlanPort, Learning: false,

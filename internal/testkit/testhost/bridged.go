@@ -1,12 +1,4 @@
-// Package nethost creates test nodes with a network namespace each, for servers that listen on all addresses or on the
-// address of a network device. A bridge joins the namespaces.
-//
-//	n1 10.255.1.1 ──┐
-//	n2 10.255.1.2 ──┼── bridge, in a namespace of its own
-//	n3 10.255.1.3 ──┘
-//
-// Clients in the test process reach the nodes only through Do.
-package nethost
+package testhost
 
 import (
 	"fmt"
@@ -20,9 +12,14 @@ import (
 	"skerry/internal/testkit"
 )
 
-// New creates n nodes n1 to nN at the sites s1 to sN. Processes that still run when the test ends are killed. The test
-// needs testkit.Root.
-func New(t testing.TB, n int) []host.Host {
+// Bridged creates n nodes n1 to nN at the sites s1 to sN with a network namespace each, for servers that listen on all
+// addresses or on the address of a network device. Processes that still run when the test ends are killed. Clients in the
+// test process reach the nodes only through Do. The test needs testkit.Root.
+//
+//	n1 10.255.1.1 ──┐
+//	n2 10.255.1.2 ──┼── bridge, in a namespace of its own
+//	n3 10.255.1.3 ──┘
+func Bridged(t testing.TB, n int) []host.Host {
 	t.Helper()
 	middle := testkit.Namespace(t)
 	if err := middle.Do(func() error {
