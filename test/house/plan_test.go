@@ -154,7 +154,7 @@ func order(t *testing.T) (rooms []string) {
 	t.Helper()
 	_, list, ok := strings.Cut(text(t), beginsWith)
 	list, _, _ = strings.Cut(list, "\n\n")
-	_, list, _ = strings.Cut(list, "figures of the house:")
+	_, list, _ = strings.Cut(list, "sizes of the rooms:")
 	for _, name := range quoted.FindAllStringSubmatch(list, -1) {
 		rooms = append(rooms, name[1])
 	}
