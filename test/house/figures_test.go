@@ -21,7 +21,7 @@ const (
 	maxLongLines     = 330 // Go lines that are longer
 	maxProductLines  = 162_500
 	maxFiles         = 880
-	maxPackages      = 170
+	maxPackages      = 166
 	maxRooms         = 20 // of internal and systems
 	maxCommands      = 55
 	maxFlags         = 380

@@ -16,7 +16,7 @@ const (
 )
 
 const (
-	beginsWith   = "A room imports only rooms that stand below it in this list"
+	beginsWith   = "A room imports only rooms that follow it in this list"
 	testsSupport = "testkit"
 )
 
