@@ -1,6 +1,7 @@
 package all
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -43,6 +44,35 @@ func TestRegistry(t *testing.T) {
 	for _, file := range described {
 		if folder := filepath.Base(filepath.Dir(file)); !folders[folder] {
 			t.Errorf("internal/database/%s is not registered", folder)
+		}
+	}
+}
+
+// TestUpgrades checks that declared upgrades lead from each series to a newer one, and that a
+// database without any says why.
+func TestUpgrades(t *testing.T) {
+	for _, a := range Registry() {
+		d := a.New()
+		u, ok := d.(database.Upgradable)
+		if !ok {
+			if len(a.Recipes) > 1 {
+				t.Errorf("%s has several series and declares no upgrades", a.Name)
+			}
+			continue
+		}
+		for from, targets := range u.Upgrades().Steps {
+			for _, to := range targets {
+				if err := database.CheckUpgrade(d, from, to); err != nil {
+					t.Errorf("%s: %v", a.Name, err)
+				}
+				if err := database.CheckUpgrade(d, to, from); !errors.Is(err, database.ErrUpgrade) {
+					t.Errorf("%s from %s to %s: %v, want database.ErrUpgrade", a.Name, to, from, err)
+				}
+			}
+		}
+		first, last := a.Recipes[0].Series, a.Recipes[len(a.Recipes)-1].Series
+		if len(u.Upgrades().Steps) == 0 && (u.Upgrades().Rule == "" || database.CheckUpgrade(d, last, first) == nil) {
+			t.Errorf("%s: no reason why there is no upgrade", a.Name)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -174,11 +176,32 @@ func (c *cluster) UpgradeOrder(ctx context.Context, nodes []string) ([]string, e
 
 // Upgrade implements database.UpgradableCluster. On SIGTERM a leader hands over.
 func (c *cluster) Upgrade(ctx context.Context, node host.Host, to database.Installation) (database.Change, error) {
-	return c.RunUpgrade(ctx, c, node, to, nil, func(ctx context.Context, m *member) (string, error) {
+	readable := func(ctx context.Context, m *member) error { return c.checkLog(ctx, m, to.Version) }
+	return c.RunUpgrade(ctx, c, node, to, readable, func(ctx context.Context, m *member) (string, error) {
 		s, err := m.queryStatus(ctx)
 		if err != nil {
 			return "", err
 		}
 		return s.Version, nil
 	})
+}
+
+// checkLog returns an error if a version cannot read a member's log. Members of 3.5 and older write
+// requests of the second API into it, which 3.6 reads and 3.7 does not:
+//
+//  1. Members start with 3.5, and are upgraded to 3.6 and at once to 3.7.
+//  2. The log begins with the requests by which the members of 3.5 published their names.
+//  3. The member of 3.7 panics ("could not find a header").
+//
+// A snapshot, which 3.6 makes after 10,000 writes, ends the need for earlier requests.
+func (c *cluster) checkLog(ctx context.Context, m *member, version string) error {
+	started := c.Env.Installation.Version
+	if !strings.HasPrefix(version, "3.7.") || !strings.HasPrefix(started, "3.4.") && !strings.HasPrefix(started, "3.5.") {
+		return nil
+	}
+	if len(files.Glob(ctx, m.host.Files(), filepath.Join(m.dir(), "data", "member", "snap", "*.snap"))) > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: the log of %s has requests of %s, which %s cannot read, until 3.6 makes a snapshot after 10,000 writes",
+		database.ErrUpgrade, m.Name(), started, version)
 }
