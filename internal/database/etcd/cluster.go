@@ -190,7 +190,7 @@ func (c *cluster) Upgrade(ctx context.Context, node host.Host, to database.Insta
 // requests of the second API into it, which 3.6 reads and 3.7 does not:
 //
 //  1. Members start with 3.5, and are upgraded to 3.6 and at once to 3.7.
-//  2. The log begins with the requests by which the members of 3.5 published their names.
+//  2. The log begins with requests of 3.5 that publish the names of the members.
 //  3. The member of 3.7 panics ("could not find a header").
 //
 // A snapshot, which 3.6 makes after 10,000 writes, ends the need for earlier requests.
