@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var errBad = errors.New("bad option of test")
+var errBad = errors.New("invalid option of test")
 
 type values struct {
 	N     int

@@ -15,11 +15,9 @@ import (
 	"strings"
 )
 
-// noticePart is a third-party module or package in the program.
 type noticePart struct {
 	Name, Version string
-	// dir holds its licence files.
-	dir string
+	dir           string
 }
 
 func (p noticePart) String() string { return strings.TrimSpace(p.Name + " " + p.Version) }
@@ -70,7 +68,6 @@ func WriteNotice(ctx context.Context, w io.Writer, root string) error {
 	return err
 }
 
-// collectParts returns the third-party parts of the programs, sorted by name.
 func collectParts(ctx context.Context, root string) ([]noticePart, error) {
 	modules, err := linkedModules(ctx, root)
 	if err != nil {
@@ -85,7 +82,6 @@ func collectParts(ctx context.Context, root string) ([]noticePart, error) {
 	return parts, nil
 }
 
-// architectures are the release architectures.
 var architectures = []string{"amd64", "arm64"}
 
 // linkedModules returns the modules linked into a program on any architecture, and Go's standard
@@ -117,10 +113,8 @@ func linkedModules(ctx context.Context, root string) ([]noticePart, error) {
 	return parts, nil
 }
 
-// imported matches the packages that a TypeScript file imports.
 var imported = regexp.MustCompile(`(?m)^(?:import|export)[^'"]*['"]((?:@[\w-]+/)?[\w-]+)[^'"]*['"]`)
 
-// bundledPackages returns the packages that the front end imports, and their dependencies.
 func bundledPackages(root string) ([]noticePart, error) {
 	lock, err := readLock(filepath.Join(root, "web", "package-lock.json"))
 	if err != nil {
@@ -174,7 +168,6 @@ func readLock(path string) (map[string]locked, error) {
 	return lock.Packages, nil
 }
 
-// licence matches the names of files with licences and notices.
 var licence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([-.].*)?$`)
 
 var errNoLicence = errors.New("no licence file")

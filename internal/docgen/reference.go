@@ -107,7 +107,6 @@ type reference struct {
 
 type section struct{ path, name string }
 
-// object writes the section of one mapping.
 func (r *reference) object(title, name string, s *jsonschema.Schema) {
 	fmt.Fprintf(&r.b, "## %s\n\n", title)
 	short := ""

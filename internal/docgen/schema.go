@@ -24,7 +24,6 @@ import (
 	"skerry/internal/run/choose"
 )
 
-// module is the import path of the repository's root.
 const module = "skerry"
 
 // Patterns of quantities. They accept more than package unit, whose errors are better than an editor's.
@@ -75,7 +74,6 @@ func marshalSchema(s *jsonschema.Schema) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// reflector returns a reflector with the comments of packages.
 func reflector(root string, packages ...string) (*jsonschema.Reflector, error) {
 	r := &jsonschema.Reflector{FieldNameTag: "yaml", RequiredFromJSONSchemaTags: true, ExpandedStruct: true, Anonymous: true, Mapper: mapper}
 	// The library names packages by their path below the working directory.
@@ -96,7 +94,6 @@ func experimentSchema(root string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// reflectWithEvents returns the schema of a file with a topology and events.
 func reflectWithEvents[T any](root, title string, packages ...string) (*jsonschema.Schema, error) {
 	r, err := reflector(root, packages...)
 	if err != nil {
@@ -118,7 +115,6 @@ func reflectWithEvents[T any](root, title string, packages ...string) (*jsonsche
 	return s, nil
 }
 
-// describeTypes rewrites descriptions for keys of files, and adds shorthands.
 func describeTypes(s *jsonschema.Schema, root reflect.Type, types map[string]reflect.Type) {
 	for name, t := range types {
 		d := s.Definitions[name]
@@ -134,7 +130,6 @@ func describeTypes(s *jsonschema.Schema, root reflect.Type, types map[string]ref
 	normalize(s)
 }
 
-// addKind adds the key of an event kind.
 func addKind(s *jsonschema.Schema, r *jsonschema.Reflector, k event.Kind) {
 	t := unwrapType(k.Type())
 	of := r.ReflectFromType(t)
@@ -146,7 +141,6 @@ func addKind(s *jsonschema.Schema, r *jsonschema.Reflector, k event.Kind) {
 	s.Definitions["Event"].Properties.Set(k.Name, &jsonschema.Schema{Ref: "#/$defs/" + t.Name(), Description: k.Name + " " + k.Summary})
 }
 
-// unwrapType returns the type that t only embeds.
 func unwrapType(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Struct && t.NumField() == 1 && t.Field(0).Anonymous {
 		t = t.Field(0).Type
@@ -154,7 +148,6 @@ func unwrapType(t reflect.Type) reflect.Type {
 	return t
 }
 
-// addDatabaseNames adds the names of known databases as examples.
 func addDatabaseNames(database *jsonschema.Schema) {
 	name, _ := database.Properties.Get("name")
 	for _, a := range all.Registry() {
@@ -162,7 +155,6 @@ func addDatabaseNames(database *jsonschema.Schema) {
 	}
 }
 
-// mapper returns the schema of types with their own decoder.
 func mapper(t reflect.Type) *jsonschema.Schema {
 	scalar := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 	switch t {
@@ -195,7 +187,6 @@ func mapper(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-// collectStructs collects the struct types that a type consists of, by name.
 func collectStructs(t reflect.Type, seen map[string]reflect.Type) map[string]reflect.Type {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -227,7 +218,6 @@ func renameKeys(s *jsonschema.Schema, t reflect.Type) {
 	}
 }
 
-// replaceWord replaces the first word of a text.
 func replaceWord(text, old, word string) string {
 	if rest, ok := strings.CutPrefix(text, old); ok && (rest == "" || strings.ContainsAny(rest[:1], " :,\n")) {
 		return word + rest

@@ -36,7 +36,6 @@ func replaceTable(source string, table func() string) func([]byte) ([]byte, erro
 	}
 }
 
-// databaseTable is the overview in docs/databases.md.
 func databaseTable(all []database.About) string {
 	var b strings.Builder
 	b.WriteString("| database | installed by | scan | join and leave | replicas | smallest cluster |\n|---|---|---|---|---|---|\n")
@@ -49,7 +48,6 @@ func databaseTable(all []database.About) string {
 	return b.String()
 }
 
-// protocolTable is the table of protocols in docs/own-database.md.
 func protocolTable(all []database.About) string {
 	rows := []string{fmt.Sprintf("| `%s` | records over HTTP, see below |", custom.HTTPKV)}
 	for _, a := range all {
@@ -61,7 +59,6 @@ func protocolTable(all []database.About) string {
 	return "| protocol | the client of |\n|---|---|\n" + strings.Join(rows, "\n") + "\n"
 }
 
-// capabilityText returns the words of a row, or yes or no.
 func capabilityText(words string, can bool) string {
 	switch {
 	case words != "":
@@ -82,7 +79,6 @@ func smallest(words string, nodes int) string {
 	return fmt.Sprintf("%d nodes", nodes)
 }
 
-// installText describes how to install a database.
 func installText(a database.About) string {
 	if len(a.Recipes) == 0 {
 		return "nothing: it is built and packaged with skerry"
@@ -97,7 +93,6 @@ func installText(a database.About) string {
 	return command
 }
 
-// installCommand returns the command that installs a database.
 func installCommand(a database.About) string {
 	command := "skerry install " + a.Name
 	switch r := a.Recipes[0]; {
@@ -109,8 +104,6 @@ func installCommand(a database.About) string {
 	return command
 }
 
-// replaceEventTables replaces the table of event kinds below the heading of each section of
-// docs/events.md.
 func replaceEventTables(page []byte) ([]byte, error) {
 	for _, section := range event.Sections() {
 		place := regexp.MustCompile(`(?m)(^## ` + string(section) + `\n\n)(<!-- .* -->\n)?(\|.*\n)+`)
@@ -154,7 +147,6 @@ func kindTable(section event.Section) string {
 
 const metricOrigin = "the metrics in internal/record/metric"
 
-// metricTable is the table of metrics in docs/assertions.md.
 func metricTable() string {
 	var b strings.Builder
 	b.WriteString("| metric | value | |\n|---|---|---|\n")
@@ -165,7 +157,6 @@ func metricTable() string {
 	return b.String()
 }
 
-// valueOf describes how values of a unit are written.
 var valueOf = map[metric.Unit]string{
 	metric.Number: "a number: `0`", metric.Rate: "a rate: `5000/s`", metric.Time: "a time: `300ms`, `60s`",
 	metric.Share: "a share: `99.9%`", metric.Bytes: "a size: `12MB`, `1GiB`", metric.Cores: "cores: `1.5`",
@@ -173,7 +164,6 @@ var valueOf = map[metric.Unit]string{
 
 const operatorOrigin = "the operators in internal/record/metric"
 
-// operatorTable is the table of operators in docs/assertions.md.
 func operatorTable() string {
 	means := map[string]string{"<": "less than", "<=": "at most", ">": "more than", ">=": "at least", "==": "exactly", "!=": "anything but"}
 	var b strings.Builder
@@ -186,7 +176,6 @@ func operatorTable() string {
 
 const overlayOrigin = "the registry in internal/lab"
 
-// overlayTable is the table of docs/routing.md.
 func overlayTable() string {
 	var b strings.Builder
 	b.WriteString("| `overlay:` | how packets go | what it notices | installed by |\n|---|---|---|---|\n" +
@@ -197,7 +186,6 @@ func overlayTable() string {
 	return b.String()
 }
 
-// addOverlays adds the overlay kinds and their options to the schema of a topology.
 func addOverlays(s *jsonschema.Schema, r *jsonschema.Reflector) {
 	spec := s.Definitions[reflect.TypeFor[topology.OverlaySpec]().Name()]
 	kind, _ := spec.Properties.Get("kind")
@@ -214,7 +202,6 @@ func addOverlays(s *jsonschema.Schema, r *jsonschema.Reflector) {
 	kind.Description = first + ", " + strings.Join(uses[:len(uses)-1], ", ") + ", or " + uses[len(uses)-1] + "."
 }
 
-// addOptions adds the options of one overlay kind.
 func addOptions(s *jsonschema.Schema, r *jsonschema.Reflector, spec *jsonschema.Schema, a overlay.Definition) {
 	t := reflect.TypeOf(a.Options()).Elem()
 	of := r.ReflectFromType(t)

@@ -24,7 +24,6 @@ import (
 	"skerry/internal/serve"
 )
 
-// frontEndDir holds the front end's types, relative to the repository's root.
 const frontEndDir = "web/src/go"
 
 // frontEndTypes are the JSON documents for browsers: reports, answers of the dashboard's server,
@@ -63,13 +62,11 @@ func TypeScript(root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// typescript collects the types of all files.
 type typescript struct {
 	root  string
 	types map[string][]reflect.Type // by import path
 }
 
-// collect adds a type and the types of its fields.
 func (g *typescript) collect(t reflect.Type) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
@@ -91,8 +88,6 @@ func (g *typescript) collect(t reflect.Type) {
 	}
 }
 
-// isDeclared reports whether a type has a declaration in TypeScript: structs and string types of
-// this module.
 func isDeclared(t reflect.Type) bool {
 	if t.PkgPath() == "" || !strings.HasPrefix(t.PkgPath(), module+"/") {
 		return false
@@ -109,7 +104,6 @@ func jsonKey(f reflect.StructField) (name string, optional bool) {
 	return name, strings.Contains(options, "omit")
 }
 
-// file declares a package's types.
 func (g *typescript) file(pkg string) ([]byte, error) {
 	src, err := readSource(path.Join(g.root, strings.TrimPrefix(pkg, module+"/")))
 	if err != nil {
@@ -130,7 +124,6 @@ func (g *typescript) file(pkg string) ([]byte, error) {
 	return []byte(head.String() + body.String()), nil
 }
 
-// declaration writes one type.
 type declaration struct {
 	t       reflect.Type
 	src     *source
@@ -210,7 +203,6 @@ func (d declaration) value(t reflect.Type) string {
 	return "number"
 }
 
-// comment converts a Go comment to TypeScript.
 func comment(indent, text string) string {
 	text = strings.ReplaceAll(strings.TrimSpace(text), "*/", "* /")
 	if text == "" {
@@ -233,7 +225,6 @@ type source struct {
 	constants map[string][]string // values of constants, by type, in order
 }
 
-// readSource parses the files of a package.
 func readSource(dir string) (*source, error) {
 	s := &source{types: map[string]string{}, fields: map[string]string{}, constants: map[string][]string{}}
 	files, err := os.ReadDir(dir)
@@ -296,7 +287,6 @@ func (s *source) addConstants(x *ast.ValueSpec) {
 	}
 }
 
-// firstComment returns the first comment that is present.
 func firstComment(comments ...*ast.CommentGroup) string {
 	for _, c := range comments {
 		if c != nil {

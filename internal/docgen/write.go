@@ -18,10 +18,8 @@ import (
 	"skerry/internal/report/results"
 )
 
-// smokeDir holds the smoke experiments, relative to the repository's root.
 const smokeDir = "experiments/smoke"
 
-// registry is named as the source of database tables.
 const registry = "the registry in internal/database/all"
 
 // Write writes all generated files: documentation into dir, smoke experiments and front-end types
@@ -56,7 +54,6 @@ func Write(dir, root string, commands *cobra.Command) error {
 	return resultsFolder(dir, root).RemoveUnusedPictures(files)
 }
 
-// programs are the other programs of this repository, in the order of the index of commands.
 var programs = []string{"hydra", "metad"}
 
 // CommandPages returns the pages of docs/commands by file name. commands is the root command of
@@ -141,7 +138,6 @@ func Files(dir, root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// renderTables returns the hand-written pages with current tables.
 func renderTables(dir string) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for page, put := range map[string]func(page []byte) ([]byte, error){
@@ -169,13 +165,10 @@ func renderTables(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// smokeWidth is the line length of comments in smoke experiments, in bytes.
 const smokeWidth = 93
 
-// smokeOrigin marks generated smoke experiments.
 const smokeOrigin = "# Written by make docs from what the database says about itself.\n"
 
-// smokeExperiment returns a database's file in experiments/smoke.
 func smokeExperiment(a database.About) []byte {
 	var b strings.Builder
 	b.WriteString("# yaml-language-server: $schema=../../docs/experiment.schema.json\n" + smokeOrigin + "#\n")
@@ -202,7 +195,6 @@ stop: {time: 10s}
 	return []byte(b.String())
 }
 
-// wrapText breaks a text into lines of at most width bytes.
 func wrapText(text string, width int) []string {
 	var lines []string
 	line := ""

@@ -7,8 +7,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // JitterReach is the largest value of a jitter table, in standard deviations. It is the limit of netem's tables, which
@@ -54,12 +52,23 @@ func (d Distribution) Table(n int) []float64 {
 	}
 	// Truncating the tail changes mean and deviation, and correcting them moves the tail. The iteration converges.
 	for range 50 {
-		mean, deviation := stat.PopMeanStdDev(table, nil)
+		mean, deviation := meanAndDeviation(table)
 		for i, x := range table {
 			table[i] = max(-JitterReach, min(JitterReach, (x-mean)/deviation))
 		}
 	}
 	return table
+}
+
+func meanAndDeviation(values []float64) (mean, deviation float64) {
+	for _, x := range values {
+		mean += x / float64(len(values))
+	}
+	squares := 0.0
+	for _, x := range values {
+		squares += (x - mean) * (x - mean)
+	}
+	return mean, math.Sqrt(squares / float64(len(values)))
 }
 
 func (d Distribution) quantile(p float64) float64 {

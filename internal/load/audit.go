@@ -45,7 +45,6 @@ type driveAudit struct {
 	history *audit.History // nil if no history is recorded
 }
 
-// newDriveAudit returns nil if the drive has no audit.
 func newDriveAudit(spec Spec) (*driveAudit, error) {
 	if spec.Audit == nil {
 		return nil, nil

@@ -108,7 +108,6 @@ func Failed(class, node string, err error) error { return &OpError{NotDone, clas
 // Unknown marks an operation that may have happened.
 func Unknown(class, node string, err error) error { return &OpError{InDoubt, class, node, err} }
 
-// classify returns the outcome of a client's error, nil for nil.
 func classify(err error) *OpError {
 	if err == nil {
 		return nil
@@ -131,7 +130,6 @@ func classify(err error) *OpError {
 
 const returnOK = "OK"
 
-// returnCode returns YCSB's status name for a class.
 func returnCode(class string) string {
 	switch class {
 	case classUnsupported:

@@ -45,10 +45,8 @@ type completion struct {
 	wakeup         bool          // from is when the wake-up was due, at when it came
 }
 
-// span is a disturbed part of the driver's time.
 type span struct{ from, to time.Duration }
 
-// disturbanceTracker finds disturbed spans, and the operations that they affect.
 type disturbanceTracker struct {
 	// measure returns the processor time that the hypervisor took since the last call, and the
 	// longest wait of a thread.
@@ -121,7 +119,6 @@ func (m *disturbanceTracker) overlaps(from, to time.Duration) bool {
 	return false
 }
 
-// flush ends an interval and returns its disturbance, nil for none.
 func (m *disturbanceTracker) flush(now time.Duration) *Disturbance {
 	m.sample(now)
 	m.mu.Lock()
@@ -137,7 +134,6 @@ func (m *disturbanceTracker) flush(now time.Duration) *Disturbance {
 	return &h
 }
 
-// stealMeter measures the CPU time that this process did not get.
 type stealMeter struct {
 	stolen  *procfs.StealCounter
 	threads map[string]*threadWait // by thread ID

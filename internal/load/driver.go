@@ -15,7 +15,6 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// driver runs one drive.
 type driver struct {
 	spec     Spec
 	base     time.Time // zero of all times given as durations
@@ -293,7 +292,6 @@ func removeWorker(ws []*worker, w *worker) []*worker {
 	return slices.DeleteFunc(slices.Clone(ws), func(x *worker) bool { return x == w })
 }
 
-// flush emits an interval with the counts since from.
 func (d *driver) flush(from, now time.Duration, t int64) {
 	i := Interval{T: t, Start: d.base.Add(from), Length: now - from, Disturbance: d.disturbances.flush(now)}
 	for _, s := range d.shards {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/machine/host"
+	"skerry/internal/record"
 )
 
 // Pool is one of several simultaneous drives: a workload with its own clients, driven by its own
@@ -238,7 +239,7 @@ func mergeIntervals(pools []PoolInterval) Interval {
 	for _, p := range pools {
 		all.Length = max(all.Length, p.Length)
 		all.InFlight += p.InFlight
-		all.Writes = orShifted(all.Writes, p.Writes, int(p.Start.Sub(first)/writeSlot))
+		all.Writes = orShifted(all.Writes, p.Writes, int(p.Start.Sub(first)/record.WriteSlot))
 		all.Totals.Merge(p.Totals.withPrefix(p.Name))
 	}
 	return all

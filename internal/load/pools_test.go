@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"skerry/internal/record"
 )
 
 func TestMergeIntervals(t *testing.T) {
@@ -12,7 +14,7 @@ func TestMergeIntervals(t *testing.T) {
 	a.OK = 5
 	a.Operations = map[string]*Operation{"READ": {Counts: Counts{OK: 5}, Returns: map[string]int64{}}}
 	a.Errors = []ErrorCount{{Operation: "READ", Class: "timeout", Count: 1}}
-	b := Interval{T: 3, Start: at.Add(3 * writeSlot), Length: time.Second, InFlight: 1, Writes: []uint64{1 << 62}}
+	b := Interval{T: 3, Start: at.Add(3 * record.WriteSlot), Length: time.Second, InFlight: 1, Writes: []uint64{1 << 62}}
 	b.OK = 7
 	b.Operations = map[string]*Operation{"READ": {Counts: Counts{OK: 7}, Returns: map[string]int64{}}}
 	got := mergeIntervals([]PoolInterval{{"a", a}, {"b", b}})

@@ -54,12 +54,9 @@ const (
 )
 
 const (
-	// maxFindings bounds the listed findings. All are counted.
-	maxFindings = 10_000
-	maxSuspects = 200_000
-	// auditBatch is the number of records that a reader receives at once.
-	auditBatch = 64
-	// Pauses between repeated reads of suspects.
+	maxFindings     = 10_000
+	maxSuspects     = 200_000
+	auditBatch      = 64
 	firstRecheck    = 100 * time.Millisecond
 	maxRecheckPause = time.Second
 )
@@ -72,7 +69,6 @@ type suspect struct {
 	first  []audit.Fault // faults of the first read
 }
 
-// recordAuditor runs an audit phase on records.
 type recordAuditor struct {
 	spec    Spec
 	file    *audit.File
@@ -134,7 +130,6 @@ func reportProgress(read *atomic.Int64, onSecond func(Interval)) (stop func()) {
 	return func() { close(done); wait.Wait() }
 }
 
-// readAll reads every record of the ledger once.
 func (b *recordAuditor) readAll(ctx context.Context, open OpenClient) error {
 	batches := make(chan []audit.Record, b.spec.Threads)
 	group, ctx := errgroup.WithContext(ctx)
@@ -185,7 +180,6 @@ func (b *recordAuditor) nextBatch() ([]audit.Record, error) {
 	return batch, nil
 }
 
-// firstRead reads and counts a record, and keeps it as a suspect if it is faulty.
 func (b *recordAuditor) firstRead(ctx context.Context, c Client, r audit.Record, fields *[]Field) error {
 	s, err := b.readRecord(ctx, c, r, fields)
 	if err != nil {

@@ -88,7 +88,7 @@ type Interval struct {
 	Length time.Duration `json:"length_ns"` // the last interval can be shorter
 	// InFlight is the number of operations in flight at the end.
 	InFlight int64 `json:"in_flight"`
-	// Writes has a bit for every writeSlot since Start with an acknowledged write.
+	// Writes has a bit for every record.WriteSlot since Start with an acknowledged write.
 	Writes []uint64 `json:"writes,omitempty"`
 	// Disturbance is the disturbed part of the interval; nil for none.
 	Disturbance *Disturbance `json:"held,omitempty"`
@@ -97,9 +97,6 @@ type Interval struct {
 	// its own Disturbance.
 	Pools []PoolInterval `json:"-"`
 }
-
-// writeSlot is the time resolution of Interval.Writes.
-const writeSlot = 10 * time.Millisecond
 
 // Cores is the driver's CPU use, in cores.
 func (i Interval) Cores() float64 { return ratio(i.CPU.Seconds(), i.Length.Seconds()) }
@@ -180,7 +177,6 @@ func (t Totals) Summaries() map[string]record.OperationSummary {
 	return all
 }
 
-// operationNames returns the operations in display order.
 func (t Totals) operationNames() []string {
 	order := []string{}
 	for k := range ycsb.Kinds {

@@ -46,7 +46,6 @@ type segment struct {
 	unacknowledgedCount int64    // guarded by mu
 }
 
-// stop ends the segment: no further operation begins.
 func (g *segment) stop(reason string) {
 	g.once.Do(func() {
 		g.reason, g.at = reason, g.now()

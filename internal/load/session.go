@@ -41,13 +41,11 @@ type failure struct {
 	Result *Result `json:"result,omitempty"`
 }
 
-// Kinds of failure that the parent restores as sentinel errors.
 const (
 	kindSpec       = "spec"
 	kindIncomplete = "incomplete"
 )
 
-// errAgent says that a driver ended without a result.
 var errAgent = errors.New("load driver ended without a result")
 
 const (
@@ -216,7 +214,6 @@ func (m *message) adjustClock(ahead time.Duration) {
 	}
 }
 
-// watch ends the agent when ctx ends.
 func (s *Session) watch(ctx context.Context, ended <-chan struct{}) {
 	select {
 	case <-ended:

@@ -56,7 +56,6 @@ const (
 	defaultGiveUp      = 30 * time.Second
 )
 
-// errSpec marks an invalid Spec.
 var errSpec = errors.New("invalid load")
 
 // Spec describes a drive. Zero values stand for defaults.

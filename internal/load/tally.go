@@ -8,6 +8,7 @@ import (
 
 	"skerry/internal/load/mdtest"
 	"skerry/internal/load/ycsb"
+	"skerry/internal/record"
 )
 
 // series is a separately counted kind of operation. The parts of a read-modify-write have series of
@@ -33,7 +34,6 @@ func (s series) name() string {
 	return ycsb.Kind(s).String()
 }
 
-// isWhole reports whether the series is an operation, not a part of one.
 func (s series) isWhole() bool { return s < series(ycsb.Kinds) || s.isTree() }
 
 const verifySeries = "VERIFY"
@@ -57,7 +57,6 @@ func (b *recorderPair) drain(l *Latency) {
 	}
 }
 
-// tally holds the counts of a shard's workers in one interval.
 type tally struct {
 	counts   [nSeries]Counts
 	ok, bad  [nSeries]recorderPair
@@ -257,12 +256,12 @@ func (t *Totals) Merge(o Totals) {
 // flushed late.
 const slots = 512
 
-// writeSlots has a bit for every writeSlot of the driver's clock, modulo slots, with an
+// writeSlots has a bit for every record.WriteSlot of the driver's clock, modulo slots, with an
 // acknowledged write.
 type writeSlots [slots / 64]uint64
 
 func (s *writeSlots) add(at time.Duration) {
-	i := uint64(at/writeSlot) % slots
+	i := uint64(at/record.WriteSlot) % slots
 	s[i/64] |= 1 << (i % 64)
 }
 
@@ -275,8 +274,8 @@ func (s series) isWrite() bool {
 
 // since appends the bits between two times to into, the first one first, and clears all.
 func (s *writeSlots) since(from, to time.Duration, into []uint64) []uint64 {
-	first := int64(from / writeSlot)
-	n := min(int64(to/writeSlot)-first+1, slots)
+	first := int64(from / record.WriteSlot)
+	n := min(int64(to/record.WriteSlot)-first+1, slots)
 	for int64(len(into))*64 < n {
 		into = append(into, 0)
 	}

@@ -27,7 +27,7 @@ func (w *worker) beginTreeChange(op *mdtest.Op) (ended func(error)) {
 }
 
 func (d *driver) saveTreeAudit(result *Result) error {
-	var ledgers []*mdtest.Ledger
+	var ledgers []*mdtest.TreeLedger
 	for _, w := range d.workers {
 		ledgers = append(ledgers, w.ledger)
 	}
@@ -43,7 +43,6 @@ func (d *driver) saveTreeAudit(result *Result) error {
 	return nil
 }
 
-// treeAuditor runs an audit phase on a directory tree.
 type treeAuditor struct {
 	spec  Spec
 	done  atomic.Int64
@@ -93,7 +92,6 @@ func (b *treeAuditor) run(ctx context.Context, open OpenClient, result *AuditRes
 	return b.conclude(ctx, open, result)
 }
 
-// readAll checks all claims once.
 func (b *treeAuditor) readAll(ctx context.Context, open OpenClient, result *AuditResult) error {
 	f, err := b.spec.Audit.system().Open(ctx, b.spec.Audit.File, 0)
 	if err != nil {
@@ -173,7 +171,6 @@ func (b *treeAuditor) checkClaim(ctx context.Context, tree TreeClient, claim mdt
 	return nil
 }
 
-// exists reports whether the entry of a claim exists.
 func (b *treeAuditor) exists(ctx context.Context, tree TreeClient, c mdtest.Claim) (bool, error) {
 	err := retryRead(ctx, b.spec.Timeout, func(ctx context.Context) error { return tree.Tree(ctx, c.Stat()) })
 	if errors.Is(err, ErrNotFound) {

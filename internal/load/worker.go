@@ -13,7 +13,6 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// worker sends operations through one client, one at a time.
 type worker struct {
 	d      *driver
 	number int // from 0
@@ -29,7 +28,7 @@ type worker struct {
 	// otherwise.
 	tree     TreeClient
 	treeGen  *mdtest.Generator
-	ledger   *mdtest.Ledger // nil if the drive has no audit
+	ledger   *mdtest.TreeLedger // nil if the drive has no audit
 	lastRead []Field
 	// abandoned is set, under the shard's lock, when the driver no longer waits for the worker.
 	// Later counts are discarded.
@@ -60,7 +59,6 @@ func (w *worker) close() error {
 	return errors.Join(errs...)
 }
 
-// openTree prepares a worker for a workload on a directory tree, once its client is open.
 func (w *worker) openTree() error {
 	t := w.d.spec.Tree
 	if t == nil {
@@ -71,13 +69,12 @@ func (w *worker) openTree() error {
 		return fmt.Errorf("%w: workload %s needs a database with a directory tree", errSpec, t.Name)
 	}
 	if w.d.audit != nil {
-		w.ledger = mdtest.NewLedger()
+		w.ledger = mdtest.NewTreeLedger()
 	}
 	w.tree, w.treeGen = client, t.NewGenerator(w.d.spec.Seed, w.number, max(1, client.Areas()))
 	return nil
 }
 
-// drive sends operations, beginning with the worker's first one, until the segment ends.
 func (w *worker) drive(g *segment, at slot) {
 	var free time.Duration // when the worker last became idle
 	for now := w.d.now(); g.operations == 0 || at.n < g.operations; free, at = now, g.pace.next() {

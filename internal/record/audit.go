@@ -49,7 +49,6 @@ type HistoryAudit struct {
 	Violated []string `json:"violated,omitempty"`
 }
 
-// Results of a HistoryAudit.
 const (
 	Linearizable = "linearizable"
 	Violated     = "violated"

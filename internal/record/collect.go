@@ -40,7 +40,6 @@ func (w *Writer) Collect() ([]Trial, error) {
 	return landed, adviseDiskFull(w.applyTrials(landed), w.dir)
 }
 
-// readNewResults returns the results that summary.json does not have.
 func (w *Writer) readNewResults() ([]Trial, error) {
 	ids, err := w.newResults()
 	if err != nil {
@@ -94,7 +93,6 @@ func (w *Writer) judgeAttempt(a attempt) (*Trial, error) {
 	return &t, nil
 }
 
-// replaceResult replaces the result of the previous round by a repeated trial.
 func (w *Writer) replaceResult(a attempt, dir string, t Trial) (*Trial, error) {
 	earlier, measured := w.previousAttempt(a.id)
 	if t.State != TrialOK || !measured || len(earlier.Replaced) != a.round-1 {
@@ -217,7 +215,6 @@ func (w *Writer) moveTrial(dir, final string) error {
 	return err
 }
 
-// previousAttempt returns the trial in summary.json, and whether it measured.
 func (w *Writer) previousAttempt(id int) (t Trial, measured bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

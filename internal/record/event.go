@@ -77,7 +77,6 @@ func (c Carried) InUse() bool { return c.Share > KeepAliveShare }
 // SourceUI is the source of events fired from the dashboard.
 const SourceUI = "ui"
 
-// States of an event.
 const (
 	EventBegun    = "begun"    // the change is in progress
 	EventActive   = "active"   // the change is complete and holds

@@ -146,7 +146,6 @@ type Verdict struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Verdict states.
 const (
 	Valid   = "valid"
 	Suspect = "suspect"

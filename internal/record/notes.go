@@ -28,7 +28,6 @@ type Notes struct {
 	Tags     []string  `json:"tags,omitempty"`
 }
 
-// Errors of notes.
 var (
 	// ErrNotes means that a note is too long or a tag is not a word.
 	ErrNotes = errors.New("invalid notes")
@@ -36,7 +35,6 @@ var (
 	ErrChanged = errors.New("notes were changed concurrently")
 )
 
-// Limits of notes.
 const (
 	noteBytes = 64 << 10
 	tagBytes  = 64

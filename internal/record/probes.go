@@ -54,12 +54,10 @@ func (t Trial) ProbeStats() []ProbeStats {
 	return out
 }
 
-// endedBefore reports whether the job ended before the first event.
 func (p Probe) endedBefore(events []EventImpact) bool {
 	return !slices.ContainsFunc(events, func(h EventImpact) bool { return p.StartS+p.DurationS > h.AtS })
 }
 
-// overlapsEvent reports whether any event was in force during the job, or whether there are no events.
 func (p Probe) overlapsEvent(events []EventImpact) bool {
 	return len(events) == 0 || slices.ContainsFunc(events, func(h EventImpact) bool {
 		return p.StartS+p.DurationS > h.AtS &&
@@ -79,7 +77,6 @@ func (h EventImpact) EndS() float64 {
 	return math.Inf(1)
 }
 
-// upperMedian is the median, or the higher of the two middle values; 0 without values.
 func upperMedian(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

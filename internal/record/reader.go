@@ -249,7 +249,6 @@ func readJSON(path, schema string, v any) error {
 	return nil
 }
 
-// describeJSONError adds the position of a syntax error.
 func describeJSONError(err error, size int) error {
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
@@ -261,7 +260,6 @@ func describeJSONError(err error, size int) error {
 	return err
 }
 
-// checkSchema compares a document's schema, such as "skerry/run/v1", with the supported one.
 func checkSchema(b []byte, want string) error {
 	var head struct {
 		Schema string `json:"schema"`
@@ -308,7 +306,6 @@ var (
 	ErrNoTrial  = errors.New("no such trial")
 )
 
-// adviseDiskFull adds advice to an error of a full file system.
 func adviseDiskFull(err error, dir string) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		err = fmt.Errorf("the disk is full: %w", err)
@@ -317,7 +314,6 @@ func adviseDiskFull(err error, dir string) error {
 	return err
 }
 
-// missingDirError is ErrNotRun for a directory that does not exist.
 type missingDirError struct{}
 
 func (missingDirError) Error() string { return "no such directory" }

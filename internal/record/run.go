@@ -104,7 +104,6 @@ func firstValue(path, sep string, keys ...string) string {
 	return ""
 }
 
-// fillMachine sets the versions and the machine if the caller of Create omitted them.
 func (r *Run) fillMachine() error {
 	if r.Versions.Go == "" {
 		r.Versions.Go = runtime.Version()
@@ -233,7 +232,6 @@ func (t Task) IDs() []int {
 	return ids
 }
 
-// findPlanned returns the planned trial with an ID.
 func findPlanned(plan []Planned, id int) (Planned, error) {
 	i := slices.IndexFunc(plan, func(p Planned) bool { return p.ID == id })
 	if i < 0 {

@@ -163,7 +163,6 @@ type LatencyCause struct {
 	Unknown []string `json:"not_known,omitempty"`
 }
 
-// Trial states.
 const (
 	TrialOK          = "ok"
 	TrialFailed      = "failed"

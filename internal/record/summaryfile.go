@@ -45,7 +45,6 @@ func (w *Writer) knownIDs() map[int]bool {
 	return w.lag.known
 }
 
-// newResults lists, in order, the trials that have a directory and are not in the summary.
 func (w *Writer) newResults() ([]int, error) {
 	d, err := os.Open(filepath.Join(w.dir, trialsDir))
 	if err != nil {
@@ -68,7 +67,6 @@ func (w *Writer) newResults() ([]int, error) {
 	return all, nil
 }
 
-// applyTrials puts trials into the summary, and writes the file if that is due.
 func (w *Writer) applyTrials(trials []Trial) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -91,7 +89,6 @@ func (w *Writer) applyTrials(trials []Trial) error {
 	return nil
 }
 
-// catchUp writes pending results to summary.json.
 func (w *Writer) catchUp() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
@@ -48,6 +49,9 @@ type ErrorSecond struct {
 	Node      string `parquet:"node,dict" json:"node,omitempty"`
 	Count     int64  `parquet:"count" json:"count"`
 }
+
+// WriteSlot is the time resolution of acknowledged writes in the seconds of a driver.
+const WriteSlot = 10 * time.Millisecond
 
 // OperationSecond is one kind of operation in one second: those that ended ok, and their response times. It feeds the
 // live view; afterwards the histograms have the same data.
@@ -152,10 +156,8 @@ type DirectionSecond struct {
 // rowGroup is the number of rows in memory before a write: half a minute of a thousand nodes.
 const rowGroup = 32 << 10
 
-// errClosed is returned for rows after the end of a trial.
 var errClosed = errors.New("the trial has ended")
 
-// table is a parquet file open for writing, compressed with zstd.
 type table[T any] struct {
 	file *os.File
 	rows *parquet.GenericWriter[T]

@@ -15,7 +15,6 @@ import (
 	"skerry/internal/topology"
 )
 
-// Names within the directory of a trial.
 const (
 	trialFile      = "trial.json"
 	timelineFile   = "timeline.parquet"
@@ -40,10 +39,9 @@ type TrialWriter struct {
 	planned Planned
 	dir     string // with the suffix
 
-	mu       sync.Mutex
-	timeline *table[Second]
-	nodes    *table[NodeSecond]
-	// Created when the first row is written.
+	mu         sync.Mutex
+	timeline   *table[Second]
+	nodes      *table[NodeSecond]
 	network    *table[NetworkSecond]
 	links      *table[LinkSecond]
 	directions *table[DirectionSecond]
@@ -53,7 +51,6 @@ type TrialWriter struct {
 	written    []Event
 }
 
-// trialHome is the run directory of a trial.
 type trialHome interface {
 	Dir() string
 	// finishTrial accepts the directory of an ended trial whose tables are complete.
@@ -141,7 +138,6 @@ func (t *TrialWriter) ErrorSeconds(rows ...ErrorSecond) error {
 	return addRows(t, "write errors", &t.errors, errorsFile, rows...)
 }
 
-// addRows adds rows to a table and creates the table with the first row.
 func addRows[T any](t *TrialWriter, doing string, to **table[T], file string, rows ...T) error {
 	if len(rows) == 0 {
 		return nil
@@ -261,7 +257,6 @@ func (w *Writer) finishTrial(dir string, trial Trial) error {
 	return errors.Join(atomicfile.SyncDir(filepath.Dir(final)), w.recordTrial(trial))
 }
 
-// writeTrial writes the last files of a trial's directory.
 func writeTrial(dir string, trial Trial) error {
 	if trial.Traffic != nil {
 		if err := writeJSON(filepath.Join(dir, trafficFile), trial.Traffic); err != nil {

@@ -126,7 +126,6 @@ func (w *Worker) finishTrial(dir string, trial Trial) error {
 	return err
 }
 
-// attempt is a directory of attempts/.
 type attempt struct {
 	name  string // of the directory, without the suffix
 	id    int    // of the trial
@@ -134,7 +133,6 @@ type attempt struct {
 	whole bool
 }
 
-// parseAttempt parses the name of an attempt's directory.
 func parseAttempt(name string) (attempt, bool) {
 	full, isPartial := strings.CutSuffix(name, partial)
 	parts := strings.SplitN(full, "-", 3)

@@ -19,14 +19,12 @@ import (
 	"skerry/internal/base/flock"
 )
 
-// Names within a run directory.
 const (
 	runFile     = "run.json"
 	summaryFile = "summary.json"
 	trialsDir   = "trials"
 	latest      = "latest"
-	// partial is the suffix of the directory of an unfinished trial.
-	partial = ".partial"
+	partial     = ".partial"
 )
 
 // Writer writes a run directory during the run. It holds a lock on the directory that ends with the process. Its
@@ -72,7 +70,6 @@ func Create(parent string, run Run) (*Writer, error) {
 	return w, nil
 }
 
-// initialize locks the directory, writes its first files and links it as the latest.
 func (w *Writer) initialize() error {
 	if err := w.acquireLock(); err != nil {
 		return err
@@ -99,7 +96,6 @@ func Resume(dir string, suspect bool) (*Writer, error) {
 	return w, nil
 }
 
-// reopen reads the run after locking it.
 func (w *Writer) reopen() error {
 	if err := w.acquireLock(); err != nil {
 		return err
@@ -210,7 +206,6 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// recordTrial puts ended trials into summary.json, replacing earlier attempts.
 func (w *Writer) recordTrial(trials ...Trial) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -237,7 +232,6 @@ func withTrials(trials, with []Trial) []Trial {
 
 func byID(a, b Trial) int { return a.ID - b.ID }
 
-// covers reports whether every planned trial ended without interruption.
 func (s Summary) covers(plan []Planned) bool {
 	ended := map[int]bool{}
 	for _, t := range s.Trials {

@@ -11,11 +11,9 @@ import (
 	"skerry/internal/record"
 )
 
-// bottleneckLabels maps record.Bound.By to the words shown in tables.
 var bottleneckLabels = map[string]string{"bandwidth": "bandwidth of", "node": "processors of", "machine": "this machine",
 	"client": "the client", "database": "itself"}
 
-// bottleneckLabel returns the bottleneck of most of the trials, in a few words.
 func bottleneckLabel(trials []record.Trial) string {
 	var all []string
 	for _, t := range trials {
@@ -43,7 +41,6 @@ func mostCommon(texts []string, trials int) string {
 	return most
 }
 
-// bottleneckFinding explains what limited the cell with the highest goodput.
 func (m *model) bottleneckFinding() []string {
 	var best *cell
 	for _, c := range m.cells {
@@ -63,13 +60,11 @@ func (m *model) bottleneckFinding() []string {
 		latencyCauseFinding(best.used[0])...)
 }
 
-// causeLabels maps record.LatencyCause.By to the words shown in tables.
 var causeLabels = map[string]string{
 	bottleneck.Distance: "round trips", bottleneck.Machine: "processors", bottleneck.Client: "driver's processors", bottleneck.Node: "quota",
 	bottleneck.Queue: "queue of", bottleneck.Database: "the database itself",
 }
 
-// latencyCauseLabel returns the main cause of the 99th percentile in most of the trials.
 func latencyCauseLabel(trials []record.Trial) string {
 	var all []string
 	for _, t := range trials {
@@ -84,7 +79,6 @@ func causeLabel(c record.LatencyCause) string {
 	return strings.TrimSpace(cmp.Or(causeLabels[c.By], c.By) + " " + c.What)
 }
 
-// latencyCauseFinding explains the response times of a trial.
 func latencyCauseFinding(t record.Trial) []string {
 	if t.LatencyBound == nil {
 		return nil

@@ -76,7 +76,6 @@ func dstatNodes(d *record.Dir, t record.Trial) ([]dstatNode, error) {
 	return out, nil
 }
 
-// limit applies the limits that the topology gives the node.
 func (n *dstatNode) limit(nodes []topology.Node) {
 	for _, x := range nodes {
 		if x.Name == n.Name && x.CPU > 0 {

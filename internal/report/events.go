@@ -14,12 +14,10 @@ import (
 	"skerry/internal/record"
 )
 
-// eventRow is one event of a trial, formatted for a table.
 type eventRow struct {
 	Trial, Event, At, Baseline, Available, Unresponsive, Takeover, Recover, Dip, Missing string
 }
 
-// eventRows returns the events of all trials in order.
 func (m *model) eventRows() (rows []eventRow) {
 	for _, t := range m.dir.Summary.Trials {
 		for _, h := range t.Events {
@@ -67,7 +65,6 @@ func (m *model) writeEvents(p *printer) {
 	p.linef("")
 }
 
-// assertionLines lists the assertions that failed and counts the others.
 func (m *model) assertionLines() (lines []string) {
 	held := 0
 	for _, t := range m.dir.Summary.Trials {
@@ -85,7 +82,6 @@ func (m *model) assertionLines() (lines []string) {
 	return slices.Clip(lines)
 }
 
-// writeAudits prints the result of the audit of each trial.
 func (m *model) writeAudits(p *printer) {
 	for _, t := range m.dir.Summary.Trials {
 		a := t.Audit
@@ -103,7 +99,6 @@ func (m *model) writeAudits(p *printer) {
 	}
 }
 
-// maxPhaseEvents is the largest number of events in a trial whose phases are tabulated.
 const maxPhaseEvents = 10
 
 // Phases of an event, which ends as record.EventImpact.OverS says, or with what comes next.
@@ -184,7 +179,6 @@ func (m *model) phaseRows() (rows []phaseRow) {
 	return rows
 }
 
-// newPhaseRow returns the percentiles of one operation before, during and after an event.
 func newPhaseRow(trial int, event, operation string, phases *[phaseCount]*hdrhistogram.Histogram) phaseRow {
 	row := phaseRow{Trial: strconv.Itoa(trial), Event: event, Operation: operation}
 	for p, hist := range phases {
@@ -224,7 +218,6 @@ type resizeRow struct {
 	Bad                                                       bool
 }
 
-// resizeRows returns the membership changes of all trials in order.
 func (m *model) resizeRows() (rows []resizeRow) {
 	for _, t := range m.dir.Summary.Trials {
 		events, err := m.dir.Events(t.ID)
@@ -297,7 +290,6 @@ func (m *model) writeResizings(p *printer) {
 	p.linef("")
 }
 
-// probeRow is a record.ProbeStats, formatted for a table.
 type probeRow struct {
 	Trial, Jobs, Operation, Before, During, Highest, At, OverTime string
 }

@@ -125,7 +125,6 @@ func NewFigures(d *record.Dir) Figures {
 	return f
 }
 
-// unfinished returns a sentence if trials are missing, else "".
 func (m *model) unfinished() string {
 	n := m.tally()
 	switch {
@@ -139,7 +138,6 @@ func (m *model) unfinished() string {
 	return ""
 }
 
-// sortedValues returns the distinct values of a parameter, sorted.
 func (m *model) sortedValues(name string) (values []any) {
 	seen := map[string]bool{}
 	for _, c := range m.cells {
@@ -172,7 +170,6 @@ func (c CellFigures) TrialName(t record.Trial) string {
 // Fact is a line of the environment description.
 type Fact struct{ Name, Value string }
 
-// environment describes the machines, versions and times of the run.
 func (m *model) environment() (facts []Fact) {
 	r := m.dir.Run
 	add := func(name, value string) {
@@ -210,7 +207,6 @@ func (m *model) environment() (facts []Fact) {
 	return facts
 }
 
-// rerunCommand returns the shell command that runs the experiment file again.
 func rerunCommand(f record.File) string {
 	line := []string{"skerry", "run", fileName(f.Path)}
 	for _, s := range f.Set {

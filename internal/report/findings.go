@@ -12,10 +12,8 @@ import (
 	"skerry/internal/record"
 )
 
-// maxFindings limits how many groups are reported individually.
 const maxFindings = 6
 
-// findings returns the results as sentences, the most important first.
 func (m *model) findings() []string {
 	out := append(m.suspectFinding(), m.machinesFinding()...)
 	out = append(out, m.calibrationFinding()...)
@@ -30,7 +28,6 @@ func (m *model) findings() []string {
 	return out
 }
 
-// suspectFinding counts the cells whose figures come from suspect trials.
 func (m *model) suspectFinding() []string {
 	weak, measured := 0, 0
 	for _, c := range m.cells {
@@ -51,7 +48,6 @@ func (m *model) suspectFinding() []string {
 	return out
 }
 
-// commonRemedy returns the remedy that would make most suspect trials valid, "" if there is none.
 func (m *model) commonRemedy() string {
 	suspect := map[string]int{} // trials
 	for _, t := range m.dir.Summary.Trials {
@@ -72,7 +68,6 @@ func (m *model) commonRemedy() string {
 	return best
 }
 
-// scaleChange is the change in a group from its smallest to its largest scale.
 type scaleChange struct {
 	group       *group
 	first, last *cell
@@ -107,7 +102,6 @@ func (m *model) throughputFindings() (out []string) {
 	return out
 }
 
-// extremesFinding names the best and the worst cell of a run without a scale axis.
 func (m *model) extremesFinding() []string {
 	var cells []*cell
 	for _, c := range m.cells {
@@ -151,7 +145,6 @@ func intervalsOverlap(a, b stats.Estimate) bool {
 	return a.HasInterval() && b.HasInterval() && math.Abs(a.Mean-b.Mean) <= a.HalfWidth+b.HalfWidth
 }
 
-// latencyFinding names the operation and the group whose 99th percentile grows most.
 func (m *model) latencyFinding() []string {
 	var worst scaleChange
 	var of string
@@ -238,7 +231,6 @@ func (m *model) errorFinding() []string {
 	return []string{s + "."}
 }
 
-// cellName describes the varying parameters of a cell, or all parameters if none varies.
 func (m *model) cellName(c *cell) string {
 	if len(m.vary) == 0 {
 		return describeParameters(m.fixed, c.parameters)
@@ -253,7 +245,6 @@ func (m *model) cellName(c *cell) string {
 	return s
 }
 
-// trustFinding summarises the accuracy of the emulated links.
 func (m *model) trustFinding() []string {
 	links, worst := 0, 0.0
 	for _, c := range m.cells {
@@ -274,7 +265,6 @@ func (m *model) trustFinding() []string {
 		Plural(links, "measurement"), formatHundredths(worst)))
 }
 
-// realLinkFinding describes the links that were measured but not emulated.
 func (m *model) realLinkFinding() []string {
 	links, least, most, sent, lost := map[string]bool{}, math.Inf(1), 0.0, int64(0), int64(0)
 	for _, c := range m.cells {

@@ -11,7 +11,6 @@ import (
 	"skerry/internal/evidence/stats"
 )
 
-// noFigure is shown where a figure is missing.
 const noFigure = "–"
 
 // formatFigure writes a number with three significant digits and thousands separators.
@@ -81,7 +80,6 @@ func formatRange(lo, hi float64, write func(float64) string) string {
 	return a + " – " + b
 }
 
-// formatPercent writes a share from 0 to 1 as a percentage.
 func formatPercent(share float64) string {
 	switch {
 	case share == 0:

@@ -54,7 +54,6 @@ func (m *model) warnings() []warnings.Warning {
 	return warnings.Collect(m.dir.Summary.Trials, m.tally().planned)
 }
 
-// latencyUnlessErrors returns the errors finding, or the latency finding if there were no errors.
 func latencyUnlessErrors(errors, latency []string) []string {
 	if len(latency) > 0 && (len(errors) == 0 || strings.HasPrefix(errors[0], "All ")) {
 		return latency
@@ -69,7 +68,6 @@ type effect struct {
 	ratio     stats.Estimate
 }
 
-// isSignificant reports whether the interval of the ratio excludes 1.
 func (e effect) isSignificant() bool {
 	return e.ratio.HasInterval() && math.Abs(e.ratio.Mean-1) > e.ratio.HalfWidth
 }
@@ -103,7 +101,6 @@ func effectHighlights(sentences []string) (out []Highlight) {
 	return out
 }
 
-// differingParameter returns the only parameter that differs between two measured cells.
 func (m *model) differingParameter(a, b *cell) (string, bool) {
 	if len(a.used) == 0 || len(b.used) == 0 {
 		return "", false
@@ -152,7 +149,6 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// observedEvent is an event of a trial with its recovery.
 type observedEvent struct {
 	trial int
 	record.EventImpact

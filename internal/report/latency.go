@@ -13,7 +13,6 @@ import (
 	"skerry/internal/record"
 )
 
-// operation is one kind of operation over the trials of a cell.
 type operation struct {
 	name    string
 	count   int64
@@ -104,7 +103,6 @@ func (g *group) putLeadingFirst() {
 	}
 }
 
-// operation returns a cell's operation by name, the zero value if it has none.
 func (c *cell) operation(name string) operation {
 	for _, o := range c.operations {
 		if o.name == name {
@@ -118,7 +116,6 @@ func (c *cell) operation(name string) operation {
 // workload of half reads and half updates, chance decides which count is larger.
 const leadingShare = 0.9
 
-// leadingName returns the most frequent operation, or the first by name among equal counts.
 func leadingName(operations []operation) (name string) {
 	var most int64
 	for _, o := range operations {
@@ -146,7 +143,6 @@ type trialHistograms struct {
 	err      error
 }
 
-// readHistograms reads the histograms of trials in parallel.
 func (m *model) readHistograms(trials []record.Trial) []trialHistograms {
 	out := make([]trialHistograms, len(trials))
 	var g errgroup.Group
@@ -195,7 +191,6 @@ func scaleLatency(l *record.Latency, f float64) {
 	l.Max *= f
 }
 
-// leadingOperation returns the operation that putLeadingFirst selected.
 func (c *cell) leadingOperation() (operation, bool) {
 	if len(c.operations) == 0 || c.operations[0].count == 0 {
 		return operation{}, false

@@ -15,7 +15,6 @@ import (
 // calibrationTolerance is the relative deviation from the median calibration that is reported.
 const calibrationTolerance = 0.1
 
-// calibratedMachine is a machine that measured trials, with its calibration.
 type calibratedMachine struct {
 	record.Machine
 	trials int
@@ -23,7 +22,6 @@ type calibratedMachine struct {
 	driver, loopback float64
 }
 
-// calibratedMachines returns the recorded machines of a run, sorted by name.
 func (m *model) calibratedMachines() (all []calibratedMachine) {
 	of := map[string][]record.TrialMachine{}
 	for _, t := range m.dir.Summary.Trials {
@@ -40,7 +38,6 @@ func (m *model) calibratedMachines() (all []calibratedMachine) {
 	return all
 }
 
-// medianCalibration returns the median of one figure, 0 without calibrations.
 func medianCalibration(at []record.TrialMachine, of func(record.Calibration) float64) float64 {
 	var values []float64
 	for _, x := range at {
@@ -57,7 +54,6 @@ func lowerMedian(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[(len(values)-1)/2]
 }
 
-// machineFacts lists the machines of a run that used several.
 func (m *model) machineFacts() (facts []Fact) {
 	all := m.calibratedMachines()
 	if len(all) < 2 {
@@ -74,7 +70,6 @@ func (m *model) machineFacts() (facts []Fact) {
 	return facts
 }
 
-// calibrationFinding reports machines whose calibration deviates from the median.
 func (m *model) calibrationFinding() (deviations []string) {
 	var drivers, loopbacks []float64
 	var all []calibratedMachine
@@ -106,10 +101,8 @@ func (m *model) calibrationFinding() (deviations []string) {
 	return []string{"Calibration deviates from the median machine: " + strings.Join(deviations, "; ") + "."}
 }
 
-// significantP is the p value below which a difference between machines is reported.
 const significantP = 0.05
 
-// machinesFinding reports how much of the variation in goodput comes from the machines.
 func (m *model) machinesFinding() []string {
 	values, machines := m.machineSamples()
 	if machines < 2 {

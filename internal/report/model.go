@@ -27,7 +27,6 @@ type group struct {
 	names []string // parameters in label
 }
 
-// cell is one combination of parameters with all of its repetitions.
 type cell struct {
 	parameters map[string]any
 	scale      float64
@@ -60,7 +59,6 @@ func newModel(d *record.Dir) *model {
 	return m
 }
 
-// collectCells creates a cell for each planned or recorded combination.
 func (m *model) collectCells() {
 	known := map[string]*cell{}
 	find := func(p map[string]any) *cell {
@@ -106,7 +104,6 @@ func (m *model) estimateCell(c *cell) {
 	c.estimates = estimateMetrics(c.used, leading.name)
 }
 
-// measuredAt returns the cell at a scale, nil if nothing was measured there.
 func (g *group) measuredAt(scale float64) *cell {
 	for _, c := range g.cells {
 		if c.scale == scale && len(c.used) > 0 {
@@ -116,7 +113,6 @@ func (g *group) measuredAt(scale float64) *cell {
 	return nil
 }
 
-// extremes returns the measured cells at the smallest and largest scale, nil if there are not two.
 func (g *group) extremes() (first, last *cell) {
 	for _, c := range g.cells {
 		if len(c.used) == 0 {
@@ -162,7 +158,6 @@ func outcomes(trials []record.Trial) (o record.Outcomes) {
 	return o
 }
 
-// unsuccessful returns the number of operations that did not succeed, and their share.
 func unsuccessful(o record.Outcomes) (int64, float64) {
 	n := o.Failed + o.Unknown + o.Dropped
 	if n == 0 {
@@ -171,7 +166,6 @@ func unsuccessful(o record.Outcomes) (int64, float64) {
 	return n, float64(n) / float64(n+o.OK)
 }
 
-// tally counts trials by outcome.
 type tally struct{ planned, valid, suspect, failed, interrupted int }
 
 func (m *model) tally() (n tally) {
@@ -236,7 +230,6 @@ func TrialMetrics(t record.Trial, operation string) map[string]float64 {
 	return v
 }
 
-// latencyMetrics returns the latencies of one kind of operation, nil if the trial had none.
 func latencyMetrics(t record.Trial, operation string) map[string]float64 {
 	s := t.Operations[operation]
 	if s.Count == 0 {
@@ -246,7 +239,6 @@ func latencyMetrics(t record.Trial, operation string) map[string]float64 {
 	return map[string]float64{"mean": l.Mean, "p50": l.P50, "p95": l.P95, "p99": l.P99, "p999": l.P999}
 }
 
-// estimateMetrics returns the means of TrialMetrics, each over the trials that have the metric.
 func estimateMetrics(trials []record.Trial, operation string) map[string]stats.Estimate {
 	return estimateMeans(trials, func(t record.Trial) map[string]float64 { return TrialMetrics(t, operation) })
 }

@@ -62,7 +62,6 @@ func formatValue(name string, v any) string {
 	return fmt.Sprint(v)
 }
 
-// compareValues orders numbers by size and other values by their text.
 func compareValues(name string, a, b any) int {
 	x, okX := toFloat(a)
 	y, okY := toFloat(b)
@@ -100,7 +99,6 @@ func shortName(name string) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// describeParameters writes values for a sentence: "redis, workload A, threads 16".
 func describeParameters(names []string, p map[string]any) string {
 	var parts []string
 	for _, n := range names {
@@ -115,7 +113,6 @@ func describeParameters(names []string, p map[string]any) string {
 	return strings.Join(parts, ", ")
 }
 
-// scales are the latency scaling factors of a run.
 type scales struct {
 	values []float64 // ascending
 	// isPaper is set if the run repeats an experiment of the FHC paper with scales among 0.2, 0.4
@@ -123,7 +120,6 @@ type scales struct {
 	isPaper bool
 }
 
-// paperRunPrefix begins the names of experiments that repeat the paper's (experiments/fhc).
 const paperRunPrefix = "fhc-"
 
 func newScales(run string, plan []map[string]any) scales {
@@ -153,7 +149,6 @@ func (s scales) label(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64) + s.paperName(v)
 }
 
-// phrase writes a scale for a sentence: "0.2 × the distances".
 func (s scales) phrase(v float64) string {
 	return strconv.FormatFloat(v, 'g', -1, 64) + " × the distances" + s.paperName(v)
 }
@@ -169,7 +164,6 @@ func (s scales) paperName(v float64) string {
 	return " (X)"
 }
 
-// note explains the scales, "" if they do not vary.
 func (s scales) note() string {
 	switch {
 	case !s.vary():
@@ -180,7 +174,6 @@ func (s scales) note() string {
 	return "The scale multiplies every latency of the topology"
 }
 
-// trialParameters returns the parameters of all planned or recorded trials.
 func trialParameters(d *record.Dir) []map[string]any {
 	var all []map[string]any
 	for _, p := range d.Run.Plan {

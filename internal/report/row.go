@@ -35,7 +35,6 @@ type resultRow struct {
 	Stopped    string
 }
 
-// rowColumn is a column of a text table, with the field of a row that it shows.
 type rowColumn struct {
 	column
 	field func(*resultRow) *string
@@ -75,7 +74,6 @@ func sparkColumn(need int) rowColumn {
 	return rowColumn{column{head: sparkHead, left: true, need: need}, func(r *resultRow) *string { return &r.Spark }}
 }
 
-// cellColumns returns the columns after the parameters of a cell.
 func (m *model) cellColumns() []rowColumn {
 	relative := column{head: "× that at " + m.scales.label(m.scales.largest()), need: 4}
 	return []rowColumn{
@@ -85,7 +83,6 @@ func (m *model) cellColumns() []rowColumn {
 	}
 }
 
-// trialColumns are the columns after the parameters of a trial.
 var trialColumns = []rowColumn{
 	{column{head: "rep", need: 6}, func(r *resultRow) *string { return &r.Repetition }},
 	goodputColumn, throughputColumn, operationColumn(3), p50Column, p95Column, p99Column, errorsColumn, trafficColumn(7), rttColumn,
@@ -122,7 +119,6 @@ func (m *model) cellTable() textTable {
 	return t
 }
 
-// otherOperations returns a row with the latency of each further operation of a cell.
 func (m *model) otherOperations(c *cell) (rows []resultRow) {
 	for i, o := range c.operations {
 		if i > 0 && o.count > 0 {
@@ -162,7 +158,6 @@ func worstRTT(trials []record.Trial) (worst float64) {
 	return worst
 }
 
-// verdictLabel summarises the states and verdicts of a cell's trials.
 func verdictLabel(c *cell) string {
 	n := map[string]int{}
 	for _, t := range c.trials {
@@ -222,7 +217,6 @@ func (m *model) trialRow(names []string, t record.Trial) resultRow {
 	return r
 }
 
-// trialGoodput formats goodput with the interval over the trial's batches, if that is meaningful.
 func trialGoodput(t record.Trial) string {
 	if half, steady := t.SteadyInterval(); steady {
 		return formatPlusMinus(t.Goodput, half)
@@ -230,7 +224,6 @@ func trialGoodput(t record.Trial) string {
 	return formatFigure(t.Goodput)
 }
 
-// trialOperation returns the leading operation of a trial's cell.
 func (m *model) trialOperation(t record.Trial) (name string, ok bool) {
 	for _, c := range m.cells {
 		if slices.ContainsFunc(c.trials, func(x record.Trial) bool { return x.ID == t.ID }) {

@@ -111,13 +111,11 @@ func (t textTable) alignIntervals() {
 	}
 }
 
-// sideTable is a table of something that only some trials have: several workloads, errors.
 type sideTable struct {
 	Rows    [][]string
 	columns []column
 }
 
-// poolTable has a row for each workload of trials with several workloads.
 func (m *model) poolTable() sideTable {
 	t := sideTable{columns: []column{{head: "trial"}, {head: "workload", left: true}, {head: "client", left: true}, {head: "threads"},
 		{head: "goodput/s"}, {head: "p50 ms"}, {head: "p95 ms"}, {head: "p99 ms"}, {head: "errors"}, {head: "client cores"},
@@ -134,10 +132,8 @@ func (m *model) poolTable() sideTable {
 	return t
 }
 
-// maxErrorKinds limits the rows per trial in the table of errors.
 const maxErrorKinds = 8
 
-// errorTable has a row for each kind of error in a trial, with its time span.
 func (m *model) errorTable() sideTable {
 	t := sideTable{columns: []column{{head: "trial"}, {head: "operation", left: true}, {head: "outcome", left: true},
 		{head: "class", left: true},
@@ -191,7 +187,6 @@ func (m *model) writeSideTables(p *printer) {
 	}
 }
 
-// loadFindings reports how the table was loaded, by database.
 func (m *model) loadFindings() (out []string) {
 	type loads struct {
 		records, rate, p50, p95 []float64
@@ -223,7 +218,6 @@ func (m *model) loadFindings() (out []string) {
 	return out
 }
 
-// dataFinding reports the share of traffic between data nodes.
 func (m *model) dataFinding() []string {
 	var data, ok, total float64
 	for _, c := range m.cells {
@@ -241,7 +235,6 @@ func (m *model) dataFinding() []string {
 		formatPercent(data/total), formatFigure(data/ok))}
 }
 
-// Sparks of rising height; dead marks a time in which nothing ended ok.
 const (
 	// sparks are bars of increasing height. idleMark stands for an interval without successful
 	// operations.
@@ -249,7 +242,6 @@ const (
 	idleMark = '·'
 )
 
-// sparkWidth is the width of a sparkline in characters.
 const sparkWidth = 16
 
 // sparkline draws values from 0 to their maximum. If there are more values than width, each
@@ -278,7 +270,6 @@ func sparkline(values []float64, width int) string {
 	return b.String()
 }
 
-// goodputSparkline draws the goodput of a trial, "" if no seconds were recorded.
 func (m *model) goodputSparkline(t record.Trial) string {
 	if t.State != record.TrialOK {
 		return ""

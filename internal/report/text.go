@@ -58,7 +58,6 @@ func JSON(w io.Writer, d *record.Dir) error {
 	return e.Encode(d.Summary)
 }
 
-// printer keeps the first error.
 type printer struct {
 	w   io.Writer
 	err error
@@ -76,7 +75,6 @@ func (p *printer) try(err error) {
 	}
 }
 
-// header returns the time, duration, state and link engine of the run.
 func (m *model) header() string {
 	r := m.dir.Run
 	parts := []string{r.Started.Format("2006-01-02 15:04")}
@@ -90,7 +88,6 @@ func (m *model) header() string {
 	return strings.Join(parts, " · ")
 }
 
-// state counts the trials by outcome.
 func (m *model) state() string {
 	n := m.tally()
 	parts := []string{}
@@ -117,7 +114,6 @@ func (m *model) state() string {
 	return s
 }
 
-// parameterColumns returns the names and columns of the parameters that begin every row.
 func (m *model) parameterColumns() (names []string, columns []column) {
 	names = m.vary
 	if len(names) == 0 {
@@ -140,7 +136,6 @@ func (m *model) parameterCells(names []string, p map[string]any) (cells []string
 	return cells
 }
 
-// writeNotes prints findings, warnings and side tables below the main table.
 func (m *model) writeNotes(p *printer) {
 	p.linef("")
 	for _, f := range m.findings() {
@@ -186,7 +181,6 @@ func (m *model) writeNotes(p *printer) {
 	}
 }
 
-// describeReplaced explains why an attempt does not count, and names its directory.
 func describeReplaced(r record.Replaced) string {
 	return fmt.Sprintf("the attempt in %s was %s: %s", r.Dir, r.Verdict.State, strings.Join(r.Verdict.Reasons, "; "))
 }

@@ -33,7 +33,6 @@ type Choice struct {
 const choicePolicy = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action " +
 	"'none'; frame-ancestors 'none'"
 
-// listChoices returns the choices, the newest first. It skips other folders.
 func (s *Server) listChoices() ([]Choice, error) {
 	out := []Choice{}
 	if s.Choices == "" {
@@ -76,7 +75,6 @@ func (s *Server) choices(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// choice serves a page of a listed choice.
 func (s *Server) choice(w http.ResponseWriter, r *http.Request) error {
 	list, err := s.listChoices()
 	if err != nil {
@@ -97,7 +95,6 @@ func (s *Server) choice(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// validateNeeds validates a needs file as if it were saved, and lists the candidates.
 func (s *Server) validateNeeds(t Text) Checked {
 	c := Checked{Text: t.Text, Name: t.Needs, Wrong: []experiment.Mistake{}, Notes: []string{}}
 	wrong := func(err error) Checked {

@@ -65,7 +65,6 @@ type Saved struct {
 // errExists means that saving would replace a file that this server did not write.
 var errExists = errors.New("the file exists already")
 
-// errInvalid means that an experiment or needs file is not valid.
 var errInvalid = errors.New("the file is not valid")
 
 func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
@@ -76,10 +75,8 @@ func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// bodyLimit bounds the size of requests with experiments or notes.
 const bodyLimit = 256 << 10
 
-// readBody decodes the JSON body of a request, or refuses the request.
 func readBody(w http.ResponseWriter, r *http.Request, into any) bool {
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, bodyLimit)).Decode(into); err != nil {
 		writeRefusal(w, http.StatusBadRequest, "cannot decode request: "+err.Error(), "")
@@ -88,8 +85,6 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// draftFile returns a handler that renders the answers of a form as a file. Invalid answers are
-// reported as mistakes.
 func draftFile[T draft.File](s *Server) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var file T
@@ -112,7 +107,6 @@ func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// validateText validates a text as if it were saved.
 func (s *Server) validateText(t Text) Checked {
 	if t.Needs != "" {
 		return s.validateNeeds(t)

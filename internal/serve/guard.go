@@ -23,7 +23,6 @@ const csrfHeader = "X-Skerry-Csrf"
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; img-src 'self' data:; " +
 	"connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// headers sets security headers on all responses.
 func headers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -109,7 +108,6 @@ func writeLoginPage(w http.ResponseWriter, status int, wrong bool) {
 	_ = loginTemplate.Execute(w, wrong)
 }
 
-// tokenLimit bounds the body of a login request.
 const tokenLimit = 4 << 10
 
 func (s *Server) login(w http.ResponseWriter, r *http.Request) {

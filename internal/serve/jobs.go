@@ -28,7 +28,6 @@ type Job struct {
 // errBusy means that a run is in progress. Concurrent runs would disturb each other's figures.
 var errBusy = errors.New("another run is in progress")
 
-// errNoLaunch means that the server cannot start runs.
 var errNoLaunch = errors.New("starting runs is disabled")
 
 // jobs owns the job that pages start: at most one, which ends with the server.
@@ -41,10 +40,8 @@ type jobs struct {
 	done   sync.WaitGroup
 }
 
-// outputTail is how much output of a job is kept, in bytes.
 const outputTail = 4 << 10
 
-// begin starts a job.
 func (j *jobs) begin(launch Launch, file string, needs bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -67,7 +64,6 @@ func (j *jobs) begin(launch Launch, file string, needs bool) error {
 	return nil
 }
 
-// interrupt asks the job to end.
 func (j *jobs) interrupt() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -76,7 +72,6 @@ func (j *jobs) interrupt() {
 	}
 }
 
-// close ends the job and waits for it.
 func (j *jobs) close() {
 	j.mu.Lock()
 	j.closed = true
@@ -91,7 +86,6 @@ func (j *jobs) current() Job {
 	return j.last
 }
 
-// busy reports whether a run or a choice in the folders is in progress.
 func (s *Server) busy() (bool, error) {
 	all, err := s.runs.list()
 	if err != nil {
@@ -102,7 +96,6 @@ func (s *Server) busy() (bool, error) {
 		slices.ContainsFunc(choices, func(c Choice) bool { return c.Running }), err
 }
 
-// start saves an experiment and runs it, unless another run is in progress.
 func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 	var t Text
 	if !readBody(w, r, &t) {

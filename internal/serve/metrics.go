@@ -20,7 +20,6 @@ import (
 	"skerry/internal/run/live"
 )
 
-// metrics serves the running trials in the Prometheus format.
 func (s *Server) metrics(w http.ResponseWriter, r *http.Request) {
 	registry := prometheus.NewRegistry()
 	if err := registry.Register(collector{r.Context(), s.runs.dir}); err != nil {
@@ -87,10 +86,8 @@ func (s series) desc() *prometheus.Desc {
 	return prometheus.NewDesc(s.fullName(), s.help, append([]string{"run", "trial"}, s.labels...), nil)
 }
 
-// stateTimeout bounds the queries of all runs.
 const stateTimeout = 2 * time.Second
 
-// collector queries the running experiments on each scrape.
 type collector struct {
 	ctx context.Context
 	dir string
@@ -128,7 +125,6 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// gauge writes the metrics of a run.
 type gauge struct {
 	to    chan<- prometheus.Metric
 	state live.State
@@ -199,7 +195,6 @@ func (g gauge) emitLoad() {
 	g.emit(driverCPU, x.ClientCPU)
 }
 
-// emitNodes emits the nodes of the last second.
 func (g gauge) emitNodes() {
 	rows := g.state.Nodes
 	if len(rows) == 0 || g.state.Cloud == nil {
@@ -271,7 +266,6 @@ func boolToFloat(b bool) float64 {
 	return 0
 }
 
-// formatParameters writes parameters on one line: "scale=0.2 workload=a".
 func formatParameters(p map[string]any) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p)) {

@@ -76,7 +76,6 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// openRun opens the run of a request.
 func (s *Server) openRun(r *http.Request) (path string, d *record.Dir, err error) {
 	if path, err = s.runs.path(r.PathValue("run")); err != nil {
 		return "", nil, err
@@ -160,7 +159,6 @@ func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) error {
 // because a comparison shows several.
 const assumedTrials = 20
 
-// trial serves the series of one trial.
 func (s *Server) trial(w http.ResponseWriter, r *http.Request) error {
 	_, d, err := s.openRun(r)
 	if err != nil {
@@ -181,10 +179,8 @@ const reportPolicy = "sandbox allow-scripts allow-downloads allow-modals; defaul
 	"style-src 'unsafe-inline'; " +
 	"img-src data: blob:; font-src data:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// maxReports limits the cached reports.
 const maxReports = 4
 
-// reports caches the last rendered reports.
 type reports struct {
 	write func(io.Writer, *record.Dir) error
 
@@ -258,7 +254,6 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// eventLimit bounds the size of an event.
 const eventLimit = 64 << 10
 
 // feedTimeout is how long a new run may take to open its socket. feedPause is the polling interval.
@@ -289,7 +284,6 @@ func awaitFeed(ctx context.Context, dir string) {
 	}
 }
 
-// fire forwards an event to the run, which answers with the result.
 func (s *Server) fire(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, eventLimit)
 	return s.forward(w, r, "/events", http.Header{"Content-Type": {"application/json"}})

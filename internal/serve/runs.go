@@ -18,7 +18,6 @@ import (
 	"skerry/internal/run/live"
 )
 
-// errUnknownRun means that no run has the requested name.
 var errUnknownRun = errors.New("no such run")
 
 // Entry is a run in the list.
@@ -91,7 +90,6 @@ func (r *runs) path(name string) (string, error) {
 	return path, nil
 }
 
-// list returns the runs, the newest first. It skips other directories.
 func (r *runs) list() ([]Entry, error) {
 	found, err := os.ReadDir(r.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -122,7 +120,6 @@ func (r *runs) list() ([]Entry, error) {
 	return out, nil
 }
 
-// fileStamp changes with any file that an entry is read from.
 func fileStamp(path string) string {
 	var s strings.Builder
 	for _, name := range []string{"", "run.json", "summary.json", "notes.json", "trials", live.SocketFile} {
@@ -133,7 +130,6 @@ func fileStamp(path string) string {
 	return s.String()
 }
 
-// readEntry reads the entry of a run.
 func readEntry(path string) Entry {
 	e := Entry{Name: filepath.Base(path), Trials: map[string]int{}}
 	var errNotes error
@@ -176,7 +172,6 @@ func readEntry(path string) Entry {
 	return e
 }
 
-// trialOutcome returns the verdict of a trial, or its state if it failed.
 func trialOutcome(t record.Trial) string {
 	if t.State == record.TrialOK {
 		return t.Verdict.State
@@ -184,10 +179,8 @@ func trialOutcome(t record.Trial) string {
 	return t.State
 }
 
-// maxAxisValues limits the values of an axis in the list.
 const maxAxisValues = 20
 
-// parameterValues returns the values of each parameter of a plan.
 func parameterValues(plan []record.Planned) map[string][]string {
 	out := map[string][]string{}
 	for _, p := range plan {

@@ -200,7 +200,6 @@ func writeRefusal(w http.ResponseWriter, status int, message, hint string) {
 	writeJSON(w, status, live.Refusal{Error: message, Hint: hint})
 }
 
-// writeError answers with the status code of an error.
 func writeError(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
 	switch {

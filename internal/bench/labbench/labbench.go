@@ -65,7 +65,6 @@ type Lab struct {
 
 const schema = "skerry/bench-lab/v1"
 
-// cases are the topologies and their targets, in ms.
 var cases = []struct {
 	topology string
 	up, down float64
@@ -75,7 +74,6 @@ var cases = []struct {
 	{"ring:1000", 8000, 8000},
 }
 
-// reachNode is how much memory a node may cost, in bytes.
 const reachNode = 500_000
 
 // Run measures. Labs are made in a state directory of the run's own.
@@ -142,7 +140,6 @@ func (o Options) measureLab(ctx context.Context, dir string, cloud topology.Topo
 	return engine, nil
 }
 
-// milliseconds are those of a time, to the microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 const (
@@ -150,8 +147,7 @@ const (
 	settleInterval = 500 * time.Millisecond
 	// settleTolerance is the maximum change between two readings of settled memory, in bytes.
 	settleTolerance = 256 << 10
-	// settleAttempts bounds the number of readings.
-	settleAttempts = 40
+	settleAttempts  = 40
 )
 
 // SettledMemory returns the machine's available memory in bytes once it has stopped changing.

@@ -179,7 +179,6 @@ func countPackets(fd int, after, during time.Duration) (r Bandwidth, err error) 
 	return r, nil
 }
 
-// parseArrival reads the time of arrival and the count of overflows out of a control message.
 func parseArrival(control []byte) (at int64, overflow uint32) {
 	messages, err := unix.ParseSocketControlMessage(control)
 	if err != nil {

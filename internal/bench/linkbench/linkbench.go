@@ -1,4 +1,4 @@
-// Package linkbench measures the accuracy and the cost of the userspace link engine in network namespaces.
+// Package linkbench measures the accuracy of the userspace link engine in network namespaces.
 package linkbench
 
 import (
@@ -31,8 +31,6 @@ type Options struct {
 	Command []string
 	// Thief starts the process that takes CPU time. The share of time is appended as an argument.
 	Thief []string
-	// Against starts another emulator for comparison in part cost, like Command; empty for none.
-	Against []string
 	// Steal is the share of CPU time that Thief takes, 0 to 0.9; 0 disables these measurements.
 	Steal float64
 	// Only names the parts to run; all when empty.
@@ -59,10 +57,8 @@ type Result struct {
 	Sparse    []Sparse    `json:"sparse,omitempty"`
 	Bandwidth []Bandwidth `json:"bandwidth,omitempty"`
 	Stream    *Stream     `json:"stream,omitempty"`
-	Grow      []Grow      `json:"grow,omitempty"`
-	Cost      []Cost      `json:"cost,omitempty"`
 	Long      *Long       `json:"long,omitempty"`
-	Change    *Change     `json:"change,omitempty"`
+	Change    *ChangeTime `json:"change,omitempty"`
 }
 
 // spareProcs is how many Go processors there are beyond the machine's cores.
@@ -70,15 +66,12 @@ const spareProcs = 4
 
 const schema = "skerry/bench-link/v1"
 
-// bench is a running benchmark.
 type bench struct {
 	Options
-	dir     string // of the emulators' sockets
-	threads int    // of the emulators; 0 for their default
-	result  Result
+	dir    string // of the emulators' sockets
+	result Result
 }
 
-// parts in the order they run.
 var parts = []struct {
 	name string
 	run  func(*bench, context.Context) error
@@ -87,8 +80,6 @@ var parts = []struct {
 	{"sparse", (*bench).measureSparse},
 	{"bandwidth", (*bench).measureBandwidth},
 	{"stream", (*bench).measureStream},
-	{"grow", (*bench).measureGrow},
-	{"cost", (*bench).measureCost},
 	{"long", (*bench).measureLong},
 	{"change", (*bench).measureChange},
 }
@@ -133,11 +124,10 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	return b.result, nil
 }
 
-// startEmulator starts an emulator and records its properties in the result.
 func (b *bench) startEmulator(ctx context.Context) (*userspace.Engine, error) {
 	e, err := userspace.Start(ctx, userspace.Options{
 		Command: b.Command, Socket: filepath.Join(b.dir, "link.sock"),
-		LogFile: filepath.Join(b.dir, "link.log"), ExitWithOwner: true, Threads: b.threads,
+		LogFile: filepath.Join(b.dir, "link.log"), ExitWithOwner: true,
 	})
 	if err != nil {
 		return nil, err
@@ -147,7 +137,6 @@ func (b *bench) startEmulator(ctx context.Context) (*userspace.Engine, error) {
 	return e, nil
 }
 
-// pick returns full, or quick in a quick run.
 func pick[T any](b *bench, full, quick T) T {
 	if b.Quick {
 		return quick
@@ -164,7 +153,6 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(u.Release[:])
 }
 
-// spread summarises samples.
 type spread struct{ mean, p99, max time.Duration }
 
 func summarise(samples []time.Duration) spread {
@@ -182,7 +170,6 @@ func summarise(samples []time.Duration) spread {
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// Targets of the measurements.
 const (
 	targetMean         = 0.25 // ms, of round trips
 	targetP99          = 0.5  // ms
@@ -193,8 +180,6 @@ const (
 	targetRatio        = 0.70
 	targetLong         = 950e6 // bit/s
 	targetChange       = 10.0  // ms
-	targetIdle         = 2.0   // times what the emulator held against takes
-	targetPacket       = 1.1   // times
 )
 
 // Text writes r as a table, each figure with its target.
@@ -228,22 +213,6 @@ func (r Result) Text(w io.Writer) error {
 	if x := r.Stream; x != nil {
 		fmt.Fprintf(t, "TCP unshaped\t%.1f Gbit/s, veth %.1f, ratio %.2f\t%.2f\t%s\n", x.LinkBPS/1e9, x.VethBPS/1e9,
 			x.Ratio, targetRatio, verdict(x.Ratio >= targetRatio))
-	}
-	for _, x := range r.Grow {
-		fmt.Fprintf(t, "%d disjoint links, %d threads\tTCP %.1f Gbit/s, %.0f packets/s; %.1f us of processor a packet\t\t\n",
-			x.Links, x.Threads, x.BPS/1e9, x.Packets, x.Microseconds)
-	}
-	this, _ := medianCost(r.Cost, costThis)
-	other, compared := medianCost(r.Cost, costAgainst)
-	for _, x := range r.Cost {
-		fmt.Fprintf(t, "cost of the emulator, %s\tidle %.2f %% of a processor, %.2f us a packet, %.0f packets/s, TCP %.1f Gbit/s\t\t\n",
-			x.Emulator, x.Idle, x.Microseconds, x.Packets, x.BPS/1e9)
-	}
-	if compared {
-		idle, packet := this.Idle/other.Idle, this.Microseconds/other.Microseconds
-		fmt.Fprintf(t, "cost, this over the other, medians\tidle %.2f, a packet %.2f, packets/s %.2f, TCP %.2f\tidle %.0f, a packet %.1f\t%s\n",
-			idle, packet, this.Packets/other.Packets, this.BPS/other.BPS, targetIdle, targetPacket,
-			verdict(idle <= targetIdle && packet <= targetPacket))
 	}
 	if x := r.Long; x != nil {
 		fmt.Fprintf(t, "TCP at %g ms, %g Gbit/s\t%.0f Mbit/s\t%.0f\t%s\n", x.RTT, float64(x.Bandwidth)/1e9,

@@ -147,7 +147,6 @@ func (b *bench) measureRTTBeside(ctx context.Context, scale float64, beside stri
 	return r, nil
 }
 
-// setErrors compares round trips with what was set.
 func (r *RTT) setErrors(wires []*benchLink, results []probe.RTTResult) {
 	var all []time.Duration
 	for i, got := range results {
@@ -169,7 +168,6 @@ func (r *RTT) setErrors(wires []*benchLink, results []probe.RTTResult) {
 	r.ErrorMean, r.ErrorP99, r.ErrorMax = milliseconds(s.mean), milliseconds(s.p99), milliseconds(s.max)
 }
 
-// transmissionTime is what a probe's packet takes on a link of limited bandwidth.
 func transmissionTime(q link.Quality) time.Duration {
 	if q.Bandwidth == 0 {
 		return 0
@@ -177,7 +175,6 @@ func transmissionTime(q link.Quality) time.Duration {
 	return time.Duration(echoBytes * 8 * 1e9 / q.Bandwidth)
 }
 
-// occupyCores keeps every core busy with a process of its own until stop is called.
 func occupyCores() (stop func(), err error) {
 	var loops []*exec.Cmd
 	stop = func() {
@@ -229,8 +226,8 @@ func stealCPU(command []string, share float64) (stop func(), err error) {
 // errNoRealTime is why nothing is measured beside stolen processors.
 var errNoRealTime = errors.New("it may not have the highest real-time priority")
 
-// Change is what changing all links of azure8 at once takes and costs.
-type Change struct {
+// ChangeTime is the time and packet loss of changing all links of azure8 at once.
+type ChangeTime struct {
 	Links   int `json:"links"`
 	Changes int `json:"changes"`
 	// Times of one change, from the request to the answer.
@@ -278,7 +275,7 @@ func (b *bench) measureChange(ctx context.Context) (err error) {
 	if got.err != nil {
 		return got.err
 	}
-	r := &Change{Links: len(w.links), Changes: len(took), Max: milliseconds(summarise(took).max)}
+	r := &ChangeTime{Links: len(w.links), Changes: len(took), Max: milliseconds(summarise(took).max)}
 	var ms []float64
 	for _, d := range took {
 		ms = append(ms, milliseconds(d))
@@ -292,7 +289,6 @@ func (b *bench) measureChange(ctx context.Context) (err error) {
 	return nil
 }
 
-// rescale changes the latencies of all links to those of a scale.
 func (w *testbed) rescale(ctx context.Context, scale float64) (time.Duration, error) {
 	changes := make([]link.Change, len(w.links))
 	for i, x := range w.links {

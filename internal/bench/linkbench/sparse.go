@@ -18,7 +18,6 @@ import (
 	"skerry/internal/link/probe"
 )
 
-// pingTimeout is how long an answer is waited for.
 const pingTimeout = 2 * time.Second
 
 // pingByProgramClock sends echo requests along pairs as a program does that waits for each answer, and takes
@@ -38,7 +37,6 @@ func pingByProgramClock(ctx context.Context, pairs []probe.Pair, count int, inte
 	return all, group.Wait()
 }
 
-// pingPair does so for one pair; id tells its answers from those of others on the same node.
 func pingPair(
 	ctx context.Context, p probe.Pair, id uint16, first time.Time, count int, interval time.Duration,
 ) (took []time.Duration, err error) {
@@ -92,7 +90,6 @@ func filterReplies(fd int, id uint16) error {
 	return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, filter)
 }
 
-// exchangeEcho sends one request of 84 bytes and waits for its answer.
 func exchangeEcho(fd int, to *unix.SockaddrInet4, id, seq uint16) (time.Duration, error) {
 	var request [64]byte
 	var answer [2048]byte
@@ -225,7 +222,6 @@ func (b *bench) measureSparseAt(ctx context.Context, s *Sparse, count int) (err 
 	return nil
 }
 
-// pingByKernelClock is ping by the kernel's timestamps of packets.
 func pingByKernelClock(ctx context.Context, pairs []probe.Pair, count int, interval time.Duration) ([][]time.Duration, error) {
 	results, err := probe.MeasureRTT(ctx, pairs, count, interval)
 	all := make([][]time.Duration, len(results))

@@ -67,7 +67,6 @@ func (b *bench) measureStream(ctx context.Context) (err error) {
 	return nil
 }
 
-// addVeth joins the two places of a world by a plain pair, too.
 func (w *testbed) addVeth() (near, far *endpoint, err error) {
 	near, far = &endpoint{w.namespaces[0], "10.98.0.1"}, &endpoint{w.namespaces[1], "10.98.0.2"}
 	err = near.Do(func() error {
@@ -112,7 +111,6 @@ type tcpStream struct {
 	both           sync.WaitGroup
 }
 
-// startTCPStream opens a connection and begins to send over it.
 func startTCPStream(from, to probe.Inside) (*tcpStream, error) {
 	s := &tcpStream{from: -1, to: -1}
 	if err := s.connect(from, to); err != nil {
@@ -191,7 +189,6 @@ func repeat(call func() (int, error), bytes *atomic.Int64) {
 	}
 }
 
-// stop ends the stream at once, with what is under way.
 func (s *tcpStream) stop() error {
 	var errs []error
 	ends := []int{s.from, s.to}
@@ -209,13 +206,11 @@ func (s *tcpStream) stop() error {
 	return errors.Join(errs...)
 }
 
-// streamMark is a moment of a stream.
 type streamMark struct {
 	at    time.Time
 	bytes int64
 }
 
-// mark is this moment.
 func (s *tcpStream) mark() streamMark { return streamMark{time.Now(), s.received.Load()} }
 
 // since is the payload received since a mark, in bit/s.

@@ -17,7 +17,6 @@ import (
 	"skerry/internal/machine/network"
 )
 
-// namespace is a network namespace.
 type namespace struct {
 	ns *os.File
 }
@@ -53,7 +52,6 @@ func (p *namespace) Do(f func() error) error {
 	})
 }
 
-// addAddress gives a device an IPv4 address and sets it up.
 func (p *namespace) addAddress(device, cidr string) error {
 	return p.Do(func() error {
 		dev, err := netlink.LinkByName(device)
@@ -71,7 +69,6 @@ func (p *namespace) addAddress(device, cidr string) error {
 	})
 }
 
-// endpoint is one end of a link: a namespace and its address on the link.
 type endpoint struct {
 	*namespace
 	addr string
@@ -80,7 +77,6 @@ type endpoint struct {
 // Addr is the place's address on the link.
 func (s *endpoint) Addr() string { return s.addr }
 
-// benchLink is a link with its endpoints and qualities.
 type benchLink struct {
 	id   string
 	a, b *endpoint
@@ -88,7 +84,6 @@ type benchLink struct {
 	ba   link.Quality
 }
 
-// directedPairs returns both directions of all links.
 func directedPairs(wires []*benchLink) []probe.Pair {
 	var all []probe.Pair
 	for _, w := range wires {
@@ -97,7 +92,6 @@ func directedPairs(wires []*benchLink) []probe.Pair {
 	return all
 }
 
-// testbed is a set of namespaces and links with their own emulator.
 type testbed struct {
 	engine     *userspace.Engine
 	namespaces []*namespace
@@ -152,7 +146,6 @@ func (b *bench) newTestbed(ctx context.Context, places int, edges [][2]int, ab, 
 	return w, nil
 }
 
-// newPairTestbed creates two namespaces with one link.
 func (b *bench) newPairTestbed(ctx context.Context, q link.Quality) (*testbed, error) {
 	return b.newTestbed(ctx, 2, [][2]int{{0, 1}}, []link.Quality{q}, []link.Quality{{Latency: q.Latency}})
 }

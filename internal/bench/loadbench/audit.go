@@ -15,8 +15,8 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// Audit is what knowing every write by its version costs.
-type Audit struct {
+// AuditCost is the cost of tracking every write by its version.
+type AuditCost struct {
 	Overhead []Overhead `json:"overhead"`
 	// ReadBack is there where Redis is.
 	ReadBack *ReadBack `json:"read_back,omitempty"`
@@ -55,7 +55,7 @@ const (
 	readBackThreads = 64
 )
 
-func measureAudit(ctx context.Context, o Options) (a Audit, err error) {
+func measureAudit(ctx context.Context, o Options) (a AuditCost, err error) {
 	dir, err := os.MkdirTemp("", "skerry-bench-")
 	if err != nil {
 		return a, err

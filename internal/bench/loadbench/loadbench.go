@@ -20,7 +20,6 @@ import (
 // ErrPart is returned for an unknown part of the benchmark.
 var ErrPart = errors.New("no such part of the benchmark")
 
-// Parts of the benchmark.
 const (
 	PartNull  = "null"
 	PartRedis = "redis"
@@ -50,7 +49,7 @@ type Result struct {
 	Quick  bool         `json:"quick"`
 	Null   []Null       `json:"null,omitempty"`
 	Redis  []Comparison `json:"redis,omitempty"`
-	Audit  *Audit       `json:"audit,omitempty"`
+	Audit  *AuditCost   `json:"audit,omitempty"`
 }
 
 const schema = "skerry/bench-load/v1"

@@ -61,7 +61,6 @@ const (
 // asleep and waking up with every operation.
 func compareThreads() []int { return []int{1, 16, 64} }
 
-// clientCommands are the two clients' command lines, but for what is compared.
 type clientCommands struct {
 	Options
 	port int
@@ -80,7 +79,6 @@ func (r clientCommands) ycsbCommand(ctx context.Context, threads, operations int
 	return exec.CommandContext(ctx, "java", append(args, r.properties(threads, operations)...)...)
 }
 
-// properties are the same for both.
 func (r clientCommands) properties(threads, operations int) []string {
 	var args []string
 	for _, p := range []string{
@@ -193,7 +191,6 @@ var (
 	throughputLine = regexp.MustCompile(`(?m)^\[OVERALL\], Throughput\(ops/sec\), ([0-9.E]+)$`)
 )
 
-// runClient runs a client to its end and reads YCSB's text.
 func runClient(cmd *exec.Cmd) (Process, error) {
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs

@@ -31,7 +31,7 @@ const Name = "cassandra"
 // Sentinel errors.
 var (
 	// ErrOption marks an option that cannot be used.
-	ErrOption = errors.New("bad option of cassandra")
+	ErrOption = errors.New("invalid option of cassandra")
 	// ErrProperty marks a client property that cannot be used.
 	ErrProperty = errors.New("bad property")
 	// ErrSchema says that a cluster lacks the table or columns that a workload needs.

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrOption marks an option that cannot be used.
-var ErrOption = errors.New("bad option of etcd")
+var ErrOption = errors.New("invalid option of etcd")
 
 const (
 	defaultPort     = 2379

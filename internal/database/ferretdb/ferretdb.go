@@ -50,7 +50,7 @@ var Recipe = install.Recipe{
 }
 
 // ErrOption marks an option that cannot be used.
-var ErrOption = errors.New("bad option of ferretdb")
+var ErrOption = errors.New("invalid option of ferretdb")
 
 const (
 	backendSQLite     = "sqlite"

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrOption marks an invalid option.
-var ErrOption = errors.New("bad option of galera")
+var ErrOption = errors.New("invalid option of galera")
 
 const (
 	groupPort = 4567 // of the group channel

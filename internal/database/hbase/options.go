@@ -13,7 +13,7 @@ import (
 )
 
 // ErrOption marks an option that cannot be used.
-var ErrOption = errors.New("bad option of hbase")
+var ErrOption = errors.New("invalid option of hbase")
 
 // Kinds of storage.
 const (

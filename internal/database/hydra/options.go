@@ -12,7 +12,7 @@ import (
 // Errors of settings.
 var (
 	// ErrOption marks an option that cannot be used.
-	ErrOption = errors.New("bad option of hydra")
+	ErrOption = errors.New("invalid option of hydra")
 	// ErrProperty marks a client property that cannot be used.
 	ErrProperty = errors.New("bad property")
 )

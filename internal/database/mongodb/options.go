@@ -14,7 +14,7 @@ import (
 )
 
 // ErrOption marks an option that cannot be used.
-var ErrOption = errors.New("bad option of mongodb")
+var ErrOption = errors.New("invalid option of mongodb")
 
 const (
 	defaultPort = 27017

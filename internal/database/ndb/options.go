@@ -15,7 +15,7 @@ import (
 )
 
 // ErrOption marks an invalid option.
-var ErrOption = errors.New("bad option of " + Name)
+var ErrOption = errors.New("invalid option of " + Name)
 
 const (
 	managePort = 1186 // of the management node

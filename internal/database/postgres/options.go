@@ -11,7 +11,7 @@ import (
 )
 
 // ErrOption marks an invalid option.
-var ErrOption = errors.New("bad option of postgres")
+var ErrOption = errors.New("invalid option of postgres")
 
 const (
 	defaultPort = 5432

@@ -101,11 +101,11 @@ func choices(p database.Placement) []database.Choice {
 		Loses:   "those that no standby had got when the primary was lost",
 		GivesUp: "all requests cross to the primary's site; while it is cut off no request is answered until a standby is promoted",
 	}, {
-		Name: "one confirms", Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)"},
+		Name: "one replica confirms", Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)"},
 		Reads:   database.ReadsLinearizable,
 		GivesUp: "a write waits for the nearest standby; all requests cross to the primary's site",
 	}, {
-		Name:    "one confirms, near reads",
+		Name:    "one replica confirms, near reads",
 		Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)", "read": "nearest"},
 		GivesUp: "a read may return what was",
 	}}

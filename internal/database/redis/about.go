@@ -46,7 +46,7 @@ func choices(p database.Placement) []database.Choice {
 			Name: "a replica", Options: database.Options{"replicas": 1, "cluster_node_timeout": "5s"}, Loses: lost,
 			GivesUp: "a master that is cut off answers with what was until it notices; half of the nodes only stand by",
 		}, database.Choice{
-			Name: "a replica that confirms", Options: database.Options{"replicas": 1, "wait": 1, "cluster_node_timeout": "5s"},
+			Name: "one replica confirms", Options: database.Options{"replicas": 1, "wait": 1, "cluster_node_timeout": "5s"},
 			Loses:   lost + ", seldom: Redis calls WAIT no guarantee",
 			GivesUp: "a write waits for the replica's site; while that is away every write is in doubt",
 		})

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrOption marks an option that cannot be used.
-var ErrOption = errors.New("bad option of redis")
+var ErrOption = errors.New("invalid option of redis")
 
 const (
 	// minMasters is the smallest cluster that Redis supports.

@@ -21,7 +21,6 @@ type Pages struct {
 	Pages map[string]string `json:"pages"`
 }
 
-// mainProgram is the program whose pages have no prefix.
 const mainProgram = "skerry"
 
 // NewPages returns the pages of all visible commands below root. Names of pages of other programs
@@ -129,7 +128,6 @@ func writeFlags(b *strings.Builder, title string, set *pflag.FlagSet) {
 	}
 }
 
-// unindent removes the indentation of examples.
 func unindent(text string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	for i, l := range lines {

@@ -10,7 +10,6 @@ import (
 	"skerry/internal/record"
 )
 
-// Causes of a percentile of the response time, in addition to Distance, Client, Machine, Node and Database.
 const (
 	Disk  = "disk"  // members waited for the disk
 	Queue = "queue" // packets waited in a link's queue
@@ -50,7 +49,6 @@ type Waiting struct {
 	Unknown []string
 }
 
-// wait is a possible cause of a percentile.
 type wait struct {
 	by, what, text string
 	ms             float64

@@ -21,7 +21,6 @@ import (
 	"skerry/internal/record"
 )
 
-// Possible limits, as in summary.json.
 const (
 	Target    = "target"    // target rate reached
 	Client    = "client"    // client CPU, or threads that do not wait
@@ -152,7 +151,6 @@ func (e Evidence) fullestLink() LinkUse {
 
 func formatPercent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
 
-// formatNumber formats at least three digits.
 func formatNumber(v float64) string {
 	if v >= 100 {
 		return fmt.Sprintf("%.0f", v)

@@ -5,13 +5,11 @@ import (
 	"sync"
 	"time"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
+	"skerry/internal/evidence/stats"
 	"skerry/internal/link"
 	"skerry/internal/record"
 )
 
-// Parameters of the jitter check.
 const (
 	// falseAlarmRate is the probability that a correct direction fails. A lab has up to some thousands.
 	falseAlarmRate = 1e-6
@@ -111,7 +109,7 @@ func (j *jitter) result(w Direction) *record.Jitter {
 	meanError := max(j.spread.standardError(mean, n, j.blocks), math.Sqrt(set/j.all.values))
 	values := min(j.all.values, set/(meanError*meanError))
 	varianceError := max(j.excess.standardError(excess, n, j.blocks), set*math.Sqrt((j.kurtosis-1)/values))
-	errors := distuv.StudentsT{Sigma: 1, Nu: max(1, j.spread.effectiveBlocks(n)-1)}.Quantile(1 - falseAlarmRate/2)
+	errors := stats.StudentQuantile(1-falseAlarmRate/2, max(1, j.spread.effectiveBlocks(n)-1))
 	slack := errors*varianceError + varianceShare*set + late*late
 	return &record.Jitter{
 		Link: w.Link, From: w.From, To: w.To,

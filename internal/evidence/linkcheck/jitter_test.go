@@ -18,7 +18,7 @@ func simulate(seed uint64, seconds int, q link.Quality, packets func(window int)
 	if q.Distribution == link.Uniform {
 		deviation = 0.5773502691896258
 	}
-	var c Check
+	var c Checker
 	const windows = 12 // in a second
 	for t := range seconds {
 		c.Add(second(int64(t), 0, func(a *link.Account) {
@@ -87,7 +87,7 @@ func TestJitter(t *testing.T) {
 
 // A second with a change of the settings says nothing of the jitter, nor does the one after.
 func TestJitterAcrossChanges(t *testing.T) {
-	var c Check
+	var c Checker
 	q := link.Quality{Latency: 50 * time.Millisecond, Jitter: 5 * time.Millisecond}
 	for i := range int64(60) {
 		c.Add(second(i, 100, func(a *link.Account) {

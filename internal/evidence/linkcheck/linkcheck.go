@@ -2,7 +2,7 @@
 // direction in every second.
 //
 //	link.Stats, a second ─► Second ─┬─► Row: directions.parquet
-//	                                └─► Check.Add ─► Check.Result: fidelity.account
+//	                                └─► Checker.Add ─► Checker.Result: fidelity.account
 //
 // The emulator compares each packet with the settings in force (link.Account). This package decides how many packets
 // may break a law, and compares the distribution of jitter with its setting. It does no I/O.
@@ -71,22 +71,20 @@ func (s Second) Row() record.DirectionSecond {
 	return r
 }
 
-// Check accumulates the seconds of a measurement. The zero value is ready.
-type Check struct {
+// Checker accumulates the seconds of a measurement. The zero value is ready.
+type Checker struct {
 	packets    uint64
 	unobserved bool
 	ways       map[Direction]*directionState
 	changes    record.Changes
 }
 
-// directionState accumulates one direction.
 type directionState struct {
 	packets uint64
 	laws    [4]tally
 	jitter  jitter
 }
 
-// tally counts the violations of one law in one direction.
 type tally struct {
 	packets uint64
 	worst   record.LawViolation // second
@@ -94,7 +92,7 @@ type tally struct {
 }
 
 // Add adds a second of a direction.
-func (c *Check) Add(s Second) {
+func (c *Checker) Add(s Second) {
 	a := s.Counters.Account
 	switch {
 	case s.Idle() && a.Changes == 0:
@@ -120,7 +118,7 @@ func (c *Check) Add(s Second) {
 }
 
 // AddChange adds the observation after a change of links.
-func (c *Check) AddChange(o record.Observed) { c.changes.Add(o) }
+func (c *Checker) AddChange(o record.Observed) { c.changes.Add(o) }
 
 type law struct {
 	name string
@@ -141,7 +139,6 @@ const (
 	wholeShare  = 0.01
 )
 
-// exceedsTolerance reports whether the number of violations in one second of a direction exceeds the tolerance.
 func exceedsTolerance(broke, of uint64) bool { return exceedsShare(broke, of, secondShare) }
 
 func exceedsShare(broke, of uint64, share float64) bool {
@@ -178,7 +175,7 @@ func compareViolations(a, b record.LawViolation) int {
 }
 
 // Result summarises the measurement.
-func (c *Check) Result() record.Account {
+func (c *Checker) Result() record.Account {
 	if len(c.ways) == 0 && c.unobserved {
 		return record.Account{NotMeasured: "the links' engine does not see packets"}
 	}
@@ -213,7 +210,6 @@ func (c *Check) Result() record.Account {
 	return r
 }
 
-// mergeInto adds one direction's violations to those of all; of is its number of packets.
 func (y tally) mergeInto(all *record.LawViolation, of uint64) *record.LawViolation {
 	if y.packets == 0 {
 		return all

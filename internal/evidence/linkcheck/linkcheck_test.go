@@ -59,7 +59,7 @@ func TestLaws(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			var c Check
+			var c Checker
 			for _, s := range tt.seconds {
 				c.Add(s)
 			}
@@ -78,7 +78,7 @@ func TestLaws(t *testing.T) {
 
 // Each law has the worst of all directions.
 func TestLawsOfSeveralDirections(t *testing.T) {
-	var c Check
+	var c Checker
 	back := second(3, 100, func(a *link.Account) { a.Fast, a.Early = breach(60, time.Second), breach(50, time.Millisecond) })
 	back.Direction = Direction{"Pune~Seoul", "Seoul", "Pune"}
 	c.Add(back)
@@ -97,12 +97,12 @@ func TestLawsOfSeveralDirections(t *testing.T) {
 }
 
 func TestNotMeasured(t *testing.T) {
-	var c Check
+	var c Checker
 	c.Add(Second{Direction: pune, Counters: link.Counters{Packets: 10, Bytes: 1000}})
 	if got := c.Result(); got.NotMeasured == "" {
 		t.Errorf("an engine that does not see packets: %+v", got)
 	}
-	var idle Check
+	var idle Checker
 	idle.Add(Second{Direction: pune})
 	if got := idle.Result(); got.NotMeasured != "" || got.Directions != 0 {
 		t.Errorf("no packets: %+v", got)

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"gonum.org/v1/gonum/stat/distuv"
+	"skerry/internal/evidence/stats"
 )
 
 const (
@@ -17,7 +17,6 @@ const (
 	sure, doubtless = 0.975, 0.999
 )
 
-// statistics are derived from all results together.
 type statistics struct {
 	// deviation is that of the logarithm of a score between repetitions, pooled over all candidates, with freedom
 	// degrees of freedom.
@@ -27,13 +26,12 @@ type statistics struct {
 	standings       map[string]Standing
 }
 
-// statistics computes the statistics once after each new result.
 func (r *Race) statistics() *statistics {
 	if r.stats == nil {
 		r.stats = &statistics{standings: map[string]Standing{}}
 		r.stats.deviation, r.stats.freedom = r.noise()
-		student := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: r.stats.freedom}
-		r.stats.sure, r.stats.doubtless = student.Quantile(sure), student.Quantile(doubtless)
+		r.stats.sure = stats.StudentQuantile(sure, r.stats.freedom)
+		r.stats.doubtless = stats.StudentQuantile(doubtless, r.stats.freedom)
 		for _, c := range r.Candidates {
 			r.stats.standings[c] = r.judgeAlone(c)
 		}
@@ -44,7 +42,6 @@ func (r *Race) statistics() *statistics {
 // halfWidth is the half-width of the 95 % interval of a mean of n logarithms.
 func (k *statistics) halfWidth(n int) float64 { return k.sure * k.deviation / math.Sqrt(float64(n)) }
 
-// meanLogScore is the mean of the logarithms of a candidate's quiet scores.
 func (r *Race) meanLogScore(candidate string) float64 {
 	scores := r.cells[cell{candidate, Quiet}]
 	var sum float64
@@ -54,7 +51,6 @@ func (r *Race) meanLogScore(candidate string) float64 {
 	return sum / float64(len(scores))
 }
 
-// noise pools the deviation between repetitions.
 func (r *Race) noise() (deviation, freedom float64) {
 	squares := priorNoise * priorNoise * priorWeight
 	freedom = priorWeight
@@ -100,7 +96,6 @@ func (r *Race) judge(candidate string) Standing {
 	return s
 }
 
-// judgeAlone judges a candidate from its own results.
 func (r *Race) judgeAlone(candidate string) Standing {
 	s := Standing{Candidate: candidate, Quiet: len(r.cells[cell{candidate, Quiet}]), Tried: true}
 	for _, day := range append([]string{Quiet}, r.Days...) {
@@ -180,7 +175,6 @@ func (r *Race) Wins(seed uint64) map[string]float64 {
 	k := r.statistics()
 	deviation, freedom := k.deviation, k.freedom
 	random := rand.New(rand.NewPCG(seed, 1))
-	chi := distuv.ChiSquared{K: freedom, Src: random}
 	wins := map[string]float64{}
 	var in []Standing
 	for _, s := range r.Standings() {
@@ -189,7 +183,7 @@ func (r *Race) Wins(seed uint64) map[string]float64 {
 		}
 	}
 	for range draws {
-		d := deviation * math.Sqrt(freedom/chi.Rand())
+		d := deviation * math.Sqrt(freedom/stats.DrawChiSquared(freedom, random))
 		best, least := "", math.Inf(1)
 		for _, s := range in {
 			if m := math.Log(s.Score) + random.NormFloat64()*d/math.Sqrt(float64(s.Quiet)); m < least {

@@ -56,7 +56,6 @@ type Config struct {
 	Exhaustive bool
 }
 
-// Reasons for which a candidate leaves the race.
 const (
 	Failed  = "failed"  // a need is not met
 	Worse   = "worse"   // another candidate is better
@@ -90,7 +89,6 @@ type cell struct{ candidate, day string }
 // maxFinalists is the number of candidates without a failed need that run the bad days.
 const maxFinalists = 3
 
-// maxAttempts is how often a cell without a usable result is tried.
 const maxAttempts = 2
 
 // New returns a race without results.
@@ -141,7 +139,6 @@ func (r *Race) BudgetExhausted() bool { return !r.Exhaustive && len(r.Next()) < 
 
 func (r *Race) budgetLeft() float64 { return r.Budget - r.Spent() }
 
-// gridHeats returns the remaining heats of an exhaustive race.
 func (r *Race) gridHeats() []Heat {
 	for n := 1; n <= r.Repetitions; n++ {
 		for _, day := range append([]string{Quiet}, r.Days...) {
@@ -155,7 +152,6 @@ func (r *Race) gridHeats() []Heat {
 	return nil
 }
 
-// wantedHeats returns the heats of the earliest unfinished stage.
 func (r *Race) wantedHeats() []Heat {
 	if heats := r.missingHeats(r.contenders(r.Candidates), Quiet, 1); len(heats) > 0 {
 		return heats
@@ -179,7 +175,6 @@ func (r *Race) wantedHeats() []Heat {
 	return r.confirmingHeats(trying)
 }
 
-// contenders returns the candidates that are still in the race.
 func (r *Race) contenders(candidates []string) (contenders []string) {
 	for _, c := range candidates {
 		if s := r.judge(c); s.Out == "" {
@@ -200,7 +195,6 @@ func (r *Race) pickFinalists(ranked []string) []string {
 	return few
 }
 
-// remainingCost is the cost of the missing bad days of candidates.
 func (r *Race) remainingCost(candidates []string) (sum float64) {
 	for _, day := range r.Days {
 		sum += r.cost(day) * float64(len(r.missingHeats(candidates, day, 1)))
@@ -208,7 +202,6 @@ func (r *Race) remainingCost(candidates []string) (sum float64) {
 	return sum
 }
 
-// missingHeats returns the heats that candidates need to have had a day so often.
 func (r *Race) missingHeats(candidates []string, day string, often int) (heats []Heat) {
 	for _, c := range candidates {
 		at := cell{c, day}
@@ -240,7 +233,6 @@ func (r *Race) closeHeats(trying []string) []Heat {
 	return heats
 }
 
-// budgetReserved reports whether the confirmation of the winner needs the remaining budget.
 func (r *Race) budgetReserved() bool {
 	bad := 0.0
 	for _, day := range r.Days {
@@ -249,7 +241,6 @@ func (r *Race) budgetReserved() bool {
 	return r.budgetLeft() < float64(r.Repetitions-1)*bad+2*r.cost(Quiet)
 }
 
-// confirmingHeats repeats the winner's days.
 func (r *Race) confirmingHeats(trying []string) []Heat {
 	if len(trying) == 0 {
 		return nil
@@ -291,7 +282,6 @@ func (r *Race) cost(day string) float64 {
 	return guess(day)
 }
 
-// ranking returns all candidates with a score, best first.
 func (r *Race) ranking() []string {
 	var ranked []string
 	for _, c := range r.Candidates {

@@ -46,8 +46,7 @@ func (r Rules) withDefaults() Rules {
 	return r
 }
 
-// WriteSlot is the resolution of Bin.Writes, in seconds.
-const WriteSlot = 0.01
+const writeSlotSeconds = float64(record.WriteSlot) / 1e9
 
 // Bin is about one second of the clients' operations.
 type Bin struct {
@@ -57,13 +56,12 @@ type Bin struct {
 	OK, Failed, Unknown, Dropped int64
 	// P99 is that of the response time of ok operations, in microseconds.
 	P99 float64
-	// Writes has a bit for every WriteSlot since At in which a write was acknowledged.
+	// Writes has a bit for every record.WriteSlot since At in which a write was acknowledged.
 	Writes []uint64
 }
 
 func (b Bin) end() float64 { return b.At + b.Length }
 
-// goodput is in operations per second.
 func (b Bin) goodput() float64 {
 	if b.Length <= 0 {
 		return 0
@@ -107,7 +105,6 @@ func splitBins(bins []Bin, at, until, window float64) (before, after []Bin) {
 	return before, after
 }
 
-// measure is the measurement of one event.
 type measure struct {
 	rules Rules
 	at    float64
@@ -163,15 +160,14 @@ func (m *measure) countUnresponsive() {
 	}
 }
 
-// findTakeover finds the first write that was acknowledged after the event.
 func (m *measure) findTakeover() {
 	for _, b := range m.after {
 		for i := range len(b.Writes) * 64 {
 			if b.Writes[i/64]&(1<<(i%64)) == 0 {
 				continue
 			}
-			if slot := b.At + float64(i)*WriteSlot; slot >= m.at {
-				took := math.Round((slot-m.at)/WriteSlot) * WriteSlot
+			if slot := b.At + float64(i)*writeSlotSeconds; slot >= m.at {
+				took := math.Round((slot-m.at)/writeSlotSeconds) * writeSlotSeconds
 				m.r.TakeoverS = &took
 				return
 			}
@@ -179,7 +175,6 @@ func (m *measure) findTakeover() {
 	}
 }
 
-// meetsBaseline reports whether a second is as good as the baseline.
 func (m *measure) meetsBaseline(b Bin) bool {
 	return b.goodput() >= m.rules.Goodput*m.r.BaselineOps && b.OK > 0 && b.P99 <= m.rules.P99*m.r.BaselineP99US
 }
@@ -192,7 +187,6 @@ func (m *measure) violatesSLA(b Bin) bool {
 	return b.OK == 0 || b.goodput() < m.rules.Goodput*m.r.BaselineOps || b.P99 > limit
 }
 
-// findRecovery finds the time of recovery, and the operations lost until then.
 func (m *measure) findRecovery() {
 	since, held, recovered := -1, 0.0, false
 	for i, b := range m.after {

@@ -20,7 +20,6 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-// Names of the emulator, the tunnel process and the machine among the nodes.
 const (
 	EmulatorNode = "@emulator"
 	TunnelNode   = "@wireguard"
@@ -95,12 +94,10 @@ func (s *Sampler) Run(ctx context.Context, zero time.Time, emit func([]record.No
 	}
 }
 
-// untilNext is the time to the end of the current second.
 func untilNext(since time.Duration) time.Duration {
 	return (since.Truncate(time.Second) + time.Second - since).Abs()
 }
 
-// lastCompleted is the last complete second.
 func lastCompleted(since time.Duration) int64 {
 	return int64(since.Truncate(time.Second)/time.Second) - 1
 }
@@ -155,7 +152,6 @@ func (s *Sampler) Sample(ctx context.Context, t int64) ([]record.NodeSecond, err
 	return rows, nil
 }
 
-// processes are the helper processes of a machine, by node name.
 var processes = map[string]func(Machine) int{
 	EmulatorNode: func(m Machine) int { return m.Emulator },
 	TunnelNode:   func(m Machine) int { return m.Tunneller },
@@ -223,7 +219,6 @@ func (s *Sampler) readAll(ctx context.Context) (map[string]reading, error) {
 	return out, nil
 }
 
-// readUsage reads the use of a machine and its helper processes.
 func (m Machine) readUsage(ctx context.Context) (map[string]reading, error) {
 	out := map[string]reading{}
 	for name, pid := range processes {
@@ -250,7 +245,6 @@ func (m Machine) readUsage(ctx context.Context) (map[string]reading, error) {
 	return out, nil
 }
 
-// plus adds the use of another machine.
 func (r reading) plus(x reading) reading {
 	r.usage.CPU, r.usage.User, r.usage.System = r.usage.CPU+x.usage.CPU, r.usage.User+x.usage.User, r.usage.System+x.usage.System
 	r.steal, r.processes, r.self = r.steal+x.steal, r.processes+x.processes, r.self+x.self

@@ -2,8 +2,6 @@ package stats
 
 import (
 	"math"
-
-	"gonum.org/v1/gonum/stat"
 )
 
 // Parameters of batches and of early stopping. With these, 95 % intervals of synthetic first-order autoregressive
@@ -112,7 +110,8 @@ func mean(xs []float64) float64 {
 	if len(xs) == 0 {
 		return 0
 	}
-	return stat.Mean(xs, nil)
+	m, _ := MeanDeviation(xs)
+	return m
 }
 
 // Reached is the rule for early stopping: the half-width was at most relative times the mean at the last 5 of at least

@@ -5,9 +5,6 @@ package stats
 import (
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Confidence is the level of all intervals.
@@ -33,7 +30,8 @@ func EstimateMean(values []float64) Estimate {
 		e.Mean = values[0]
 		return e
 	}
-	e.Mean, e.SD = stat.MeanStdDev(values, nil)
+	e.Mean, e.SD = MeanDeviation(values)
+	e.SD *= math.Sqrt(float64(e.N) / float64(e.N-1))
 	e.HalfWidth = tQuantile(float64(e.N-1)) * e.SD / math.Sqrt(float64(e.N))
 	return e
 }
@@ -64,14 +62,13 @@ func EstimateRatio(a, b Estimate) Estimate {
 	return r
 }
 
-// relativeVariance of the mean.
 func (e Estimate) relativeVariance() float64 {
 	return e.SD * e.SD / float64(e.N) / (e.Mean * e.Mean)
 }
 
 // tQuantile is the two-sided quantile of Student's t distribution at Confidence.
 func tQuantile(df float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Quantile(1 - (1-Confidence)/2)
+	return StudentQuantile(1-(1-Confidence)/2, df)
 }
 
 // Effect is the difference of two means in standard deviations, positive if the second is larger.
@@ -122,7 +119,7 @@ func EstimateDifference(a, b Estimate) Estimate {
 		return d
 	}
 	df := (va + vb) * (va + vb) / (va*va/float64(a.N-1) + vb*vb/float64(b.N-1))
-	d.HalfWidth = distuv.StudentsT{Sigma: 1, Nu: df}.Quantile(1-(1-Confidence)/2) * math.Sqrt(va+vb)
+	d.HalfWidth = tQuantile(df) * math.Sqrt(va+vb)
 	d.SD = math.Sqrt((va + vb) * float64(d.N))
 	return d
 }

@@ -80,7 +80,6 @@ func dealWithin(values []Observation, cells int, r *rand.Rand) {
 	}
 }
 
-// effects are those of one factor, each with its number of values.
 type effects struct{ mean, n []float64 }
 
 type factors struct {

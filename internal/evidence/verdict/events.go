@@ -20,7 +20,6 @@ func NewEvents(happened []record.Event) Events {
 	return Events{happened, float64(eventLateness(happened)) / float64(time.Microsecond)}
 }
 
-// judgeEvents judges the states and the lateness of the events.
 func (l Limits) judgeEvents(e Events) (out []reason) {
 	out = reasonIf(e.LateUS > l.EventLateUS, EventLate, "1 %% of the events began more than %.1f ms late (limit %.1f ms)", e.LateUS/1000,
 		l.EventLateUS/1000)

@@ -17,7 +17,6 @@ var lawTexts = map[string]string{
 	record.LawSlow:  "left the queue up to %s later than its rate allows",
 }
 
-// judgeAccount judges what the emulator observed on links.
 func judgeAccount(a record.Account) (out []reason) {
 	for _, b := range a.Broken {
 		out = append(out, reasonIf(b.Beyond, LinkLaw, "%s", describeViolation(b))...)
@@ -37,7 +36,6 @@ func judgeAccount(a record.Account) (out []reason) {
 	return out
 }
 
-// describeViolation describes the packets that broke a law.
 func describeViolation(b record.LawViolation) string {
 	when := fmt.Sprintf("%d s", b.T)
 	if b.T < 0 {
@@ -48,7 +46,6 @@ func describeViolation(b record.LawViolation) string {
 		formatDuration(worst), andMore(b.Times-1, "other seconds of links"))
 }
 
-// describeJitter describes the deviation of the jitter from its setting.
 func describeJitter(j record.Jitter) string {
 	if math.Abs(j.MeanMS) > j.MeanLimitMS {
 		return fmt.Sprintf("link %s to %s: jitter moves the mean delay by %.2f ms (limit %.2f ms)", j.Link, j.To, j.MeanMS, j.MeanLimitMS)
@@ -64,7 +61,6 @@ func andMore(n int64, what string) string {
 	return fmt.Sprintf("; also in %d %s", n, what)
 }
 
-// formatDuration formats two or three digits.
 func formatDuration(d time.Duration) string {
 	if d >= time.Second {
 		return fmt.Sprintf("%.1f s", d.Seconds())
@@ -72,7 +68,6 @@ func formatDuration(d time.Duration) string {
 	return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond))
 }
 
-// judgeLinks judges the measurement of the links before the workload.
 func (l Limits) judgeLinks(all []record.LinkFidelity) (out []reason) {
 	var silent, slow, lost, disturbed int
 	for _, x := range all {

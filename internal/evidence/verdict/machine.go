@@ -8,7 +8,6 @@ import (
 	"skerry/internal/record"
 )
 
-// reasonIf returns one reason if holds is true.
 func reasonIf(holds bool, kind Kind, format string, args ...any) []reason {
 	if !holds {
 		return nil
@@ -16,7 +15,6 @@ func reasonIf(holds bool, kind Kind, format string, args ...any) []reason {
 	return []reason{newReason(kind, format, args...)}
 }
 
-// ofMachine is " of NAME", "" for a single machine.
 func ofMachine(machine string) string {
 	if machine == "" {
 		return ""
@@ -24,7 +22,6 @@ func ofMachine(machine string) string {
 	return " of " + machine
 }
 
-// machineName is the subject of a sentence.
 func machineName(name string) string { return cmp.Or(name, "the machine") }
 
 func (l Limits) judgeEmulator(late Late) []reason {
@@ -54,7 +51,6 @@ func (l Limits) judgeHostCPU(u Use, b record.Bound) []reason {
 		"bound by %s, which used %.2f of its %.0f cores on average: CPU, not the network, was the limit", machineName(u.Machine), u.Cores, u.Of)
 }
 
-// hostNotes are notes on a busy machine that is no reason for doubt, and on a trial that the machine limited.
 func (l Limits) hostNotes(e Evidence) []string {
 	u, b := e.HostCPU.figure, e.Bound.figure
 	switch {
@@ -75,7 +71,6 @@ func (l Limits) judgeOthers(u Use) []reason {
 		u.Cores, u.Of, machineName(u.Machine), 100*l.OthersShare)
 }
 
-// othersNote is the note on an unknown use by other programs.
 func othersNote(p Piece[Use]) []string {
 	why, unknown := p.Unknown()
 	if !unknown {

@@ -16,7 +16,6 @@ const (
 	minOperationsLeft = 200
 )
 
-// figuresKept reports whether a measurement's figures are equal without the stretches with stolen CPU time.
 func (l Limits) figuresKept(s record.Stolen) bool {
 	return s.Share > 0 && 1-s.Share >= minShareLeft && s.Left >= minOperationsLeft && s.Moved <= l.Moved
 }
@@ -59,18 +58,15 @@ func (l Limits) judgeSteal(e Evidence, s record.Stolen) []reason {
 	return []reason{newReason(Disturbed, "CPU time was stolen from the trial: %s (limit %.0f %%)", describeChange(s), 100*l.Moved)}
 }
 
-// figuresChanged reports whether a figure differs without the marked stretches.
 func (l Limits) figuresChanged(s record.Stolen) bool {
 	return s.Share > 0 && s.Left >= minOperationsLeft && s.Moved > l.Moved
 }
 
-// judgeHypervisor judges CPU time stolen by the hypervisor by its effect.
 func (l Limits) judgeHypervisor(share Share, s record.Stolen) []reason {
 	return reasonIf(share.Of > l.StealShare && !l.figuresKept(s), Steal, "the hypervisor stole %.0f %% of the CPU time of %s: %s",
 		100*share.Of, machineName(share.Machine), describeChange(s))
 }
 
-// describeChange describes the effect of stolen CPU time.
 func describeChange(s record.Stolen) string {
 	if s.Share == 0 {
 		return "the effect is unknown"
@@ -81,7 +77,6 @@ func describeChange(s record.Stolen) string {
 	return fmt.Sprintf("without the marked %.0f %% of the measurement, %s changes by %.1f %%", 100*s.Share, s.MovedBy, 100*s.Moved)
 }
 
-// stealNotes are notes on stolen CPU time that did not change the figures.
 func (l Limits) stealNotes(e Evidence) []string {
 	s := e.stolen()
 	late := e.DriverLate.figure > l.ClientLateUS && l.judgeDriverLateness(e.DriverLate.figure, s) == nil
@@ -124,7 +119,6 @@ func (m DriverMachine) Taken(s DriverSecond) bool {
 	return s.Disturbance != nil && !m.driverFull(s) && (s.Disturbance.Steal > 0 || s.Foreign >= ForeignShare*m.Cores)
 }
 
-// driverFull reports whether the driver saturated its cores in a second.
 func (m DriverMachine) driverFull(s DriverSecond) bool {
 	return s.Cores() >= fullShare*m.DriverCores || s.Throttled >= throttledShare
 }
@@ -175,7 +169,6 @@ func figures(h load.Histogram, goodput float64) record.Figures {
 		P99: microseconds(h.Quantile(0.99))}
 }
 
-// largestChange is the largest relative change of a figure, with its name.
 func largestChange(all, without record.Figures) (by float64, which string) {
 	for _, f := range []struct {
 		name         string

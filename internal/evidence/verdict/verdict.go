@@ -59,7 +59,6 @@ type Clock struct {
 // Samples counts the sampled and the due seconds of a measurement.
 type Samples struct{ Taken, Due int }
 
-// reason is why a trial is suspect.
 type reason struct {
 	kind Kind
 	text string
@@ -100,7 +99,6 @@ func Judge(e Evidence, l Limits) record.Verdict {
 	return v
 }
 
-// judgePiece judges a piece that is present, and reports one that is missing.
 func judgePiece[T any](reasons *[]reason, of string, p Piece[T], judge func(T) []reason) {
 	if why, lacks := p.missingReason(); lacks {
 		*reasons = append(*reasons, newReason(NoEvidence, "no evidence of %s: %s", of, why))
@@ -147,7 +145,6 @@ func (p Piece[T]) Figure() (figure T, found bool) { return p.figure, p.status ==
 // Unknown returns the reason of a piece that this machine cannot provide.
 func (p Piece[T]) Unknown() (why string, is bool) { return p.why, p.status == unknowable }
 
-// missingReason returns the reason of a missing piece.
 func (p Piece[T]) missingReason() (why string, missingReason bool) {
 	switch p.status {
 	case unset:

@@ -2,7 +2,6 @@ package userspace
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,7 +109,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	}
 	raiseFileLimit()
 	a := &agent{log: log}
-	a.server, err = newServer(h, c.Threads)
+	a.server, err = newServer(h)
 	if err != nil {
 		return nil, err
 	}
@@ -121,16 +120,17 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 	return a, nil
 }
 
-// newServer starts a data plane. Zero threads means the default number.
-func newServer(h hello, asked int) (*server, error) {
+// newServer starts a data plane. The second thread takes a share of the packets only if a third processor is left for
+// senders and receivers; otherwise it replaces the first thread when that one loses its processor.
+func newServer(h hello) (*server, error) {
 	maker, err := device.NewMaker(h.Kind)
 	if err != nil {
 		return nil, err
 	}
 	processors := runtime.NumCPU()
 	options := dataplane.Options{
-		Threads:  min(cmp.Or(asked, threads), processors),
-		SpareCPU: asked > 0 || processors > threads,
+		Threads:  min(threads, processors),
+		SpareCPU: processors > threads,
 		Memory:   totalMemory() / memoryShare, RealTime: h.RealTime,
 	}
 	if h.RealTime {

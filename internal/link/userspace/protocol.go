@@ -37,7 +37,6 @@ type config struct {
 	Socket        string      `json:"socket"`
 	ExitWithOwner bool        `json:"exit_with_owner,omitempty"`
 	Kind          device.Kind `json:"kind,omitempty"`
-	Threads       int         `json:"threads,omitempty"`
 }
 
 // ready is the one line on standard output, written when the socket is open or the start failed.

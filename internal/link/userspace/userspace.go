@@ -76,10 +76,6 @@ type Options struct {
 	ExitWithOwner bool
 	// Kind of devices; empty uses the result of Available.
 	Kind device.Kind
-	// Threads is the number of packet threads, at most one per processor. Zero means two threads. The second
-	// one then takes a share of the packets only if a third processor is left for senders and receivers;
-	// otherwise it replaces the first thread when that one loses its processor.
-	Threads int
 }
 
 // maxSocketPath is the limit of sockaddr_un.
@@ -107,7 +103,7 @@ func spawn(ctx context.Context, o Options) (*process, error) {
 		return nil, fmt.Errorf("socket path %s: %d bytes, want at most %d", o.Socket, len(o.Socket), maxSocketPath)
 	}
 	p, said, err := helperproc.Start(ctx, helperproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
-		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind, Threads: o.Threads})
+		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind})
 	if err != nil {
 		return nil, err
 	}

@@ -195,7 +195,8 @@ func TestJudge(t *testing.T) {
 }
 
 func (r *reality) remove(o Outcome) {
-	r.w.Delete(r.number)
+	r.w.beginWrite(r.number)
+	r.w.current.Gone = true
 	r.clock += 2
 	r.w.End(r.clock-1, r.clock, o)
 }

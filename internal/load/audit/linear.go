@@ -31,7 +31,6 @@ type Register struct {
 	Field  int
 }
 
-// absent is the state of a field of a missing record.
 const absent = Version(math.MaxUint64)
 
 type registerInput struct {

@@ -63,7 +63,6 @@ func checksum(number int64, field int, v Version, rest []byte) uint32 {
 	return crc32.Update(0, castagnoli, rest) ^ uint32(of>>32)
 }
 
-// writeTag writes a version into the first tagSize bytes of a value.
 func writeTag(value []byte, number int64, field int, v Version) {
 	tag := value[:tagSize]
 	encodeDigits(tag[:8], uint64(v))
@@ -187,12 +186,6 @@ func (w *Writer) Stamp(number int64, values []ycsb.Field) {
 		w.current.Field = w.log.fields[values[i].Name]
 		writeTag(values[i].Value, number, w.current.Field, w.current.Version)
 	}
-}
-
-// Delete begins a write that deletes a record.
-func (w *Writer) Delete(number int64) {
-	w.beginWrite(number)
-	w.current.Gone = true
 }
 
 func (w *Writer) beginWrite(number int64) {

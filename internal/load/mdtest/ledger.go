@@ -43,9 +43,9 @@ type Claim struct {
 // maxGone bounds the removed entries that a ledger claims. The last ones count.
 const maxGone = 10_000
 
-// Ledger records the effect of one worker's acknowledged changes. No other worker changes these
+// TreeLedger records the effect of one worker's acknowledged changes. No other worker changes these
 // names. The ledger makes no claim about entries that were in doubt once.
-type Ledger struct {
+type TreeLedger struct {
 	mu     sync.Mutex
 	there  map[Entry]bool
 	gone   []Entry // a ring of maxGone entries
@@ -53,11 +53,11 @@ type Ledger struct {
 	counts audit.Counts
 }
 
-func NewLedger() *Ledger { return &Ledger{there: make(map[Entry]bool)} }
+func NewTreeLedger() *TreeLedger { return &TreeLedger{there: make(map[Entry]bool)} }
 
 // Begin must be called before a change is sent, and the returned function once with its outcome.
 // Until then the change is in doubt.
-func (l *Ledger) Begin(op Op) (ended func(audit.Outcome)) {
+func (l *TreeLedger) Begin(op Op) (ended func(audit.Outcome)) {
 	from := Entry{op.Shared, op.Area, op.Dir, op.Name}
 	to := from
 	to.Name = op.To
@@ -94,7 +94,7 @@ func (l *Ledger) Begin(op Op) (ended func(audit.Outcome)) {
 	}
 }
 
-func (l *Ledger) addGone(e Entry) {
+func (l *TreeLedger) addGone(e Entry) {
 	if len(l.gone) < maxGone {
 		l.gone = append(l.gone, e)
 		return
@@ -105,7 +105,7 @@ func (l *Ledger) addGone(e Entry) {
 
 // SaveClaims writes the sum of the ledgers' counts, which it returns, and then their claims, one
 // JSON value per line.
-func SaveClaims(w io.Writer, ledgers []*Ledger) (all audit.Counts, err error) {
+func SaveClaims(w io.Writer, ledgers []*TreeLedger) (all audit.Counts, err error) {
 	for _, l := range ledgers {
 		l.mu.Lock()
 		all.Acknowledged += l.counts.Acknowledged

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLedger(t *testing.T) {
-	a, b := NewLedger(), NewLedger()
+	a, b := NewTreeLedger(), NewTreeLedger()
 	op := func(k Kind, name, to string) Op { return Op{Kind: k, Area: 1, Dir: "d", Name: name, To: to} }
 	for _, s := range []struct {
 		op Op
@@ -27,7 +27,7 @@ func TestLedger(t *testing.T) {
 	b.Begin(Op{Kind: Mkdir, Shared: true, Name: "made"})(audit.Acknowledged)
 	b.Begin(op(Create, "under way", ""))
 	var file bytes.Buffer
-	counts, err := SaveClaims(&file, []*Ledger{a, b})
+	counts, err := SaveClaims(&file, []*TreeLedger{a, b})
 	if err != nil {
 		t.Fatal(err)
 	}

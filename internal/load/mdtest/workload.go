@@ -110,7 +110,6 @@ func (w *Workload) total() (sum float64) {
 // ErrWorkload marks invalid properties.
 var ErrWorkload = errors.New("invalid workload")
 
-// propertyNames returns the properties that Parse accepts.
 func propertyNames() []string {
 	return append([]string{"files", "shared", "home", "page"}, proportions...)
 }

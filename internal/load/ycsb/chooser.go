@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 )
 
-// chooser draws key numbers for one worker.
 type chooser struct {
 	kind       string
 	low, count int64 // range of loaded records
@@ -123,7 +122,6 @@ type zipf struct {
 	first       float64 // numerator of eta, for the initial number of items
 }
 
-// newZipfian returns a Zipf over at least one item.
 func newZipfian(items int64) zipf { return newZipf(items, zeta(items)) }
 
 func newZipf(items int64, zetan float64) zipf {

@@ -106,7 +106,6 @@ func (c *Inserts) Complete(n int64, there bool) {
 	c.last.Store(last)
 }
 
-// readable reports whether requests may choose a number.
 func (c *Inserts) readable(n int64) bool {
 	if n > c.last.Load() {
 		return false

@@ -19,7 +19,6 @@ var ErrWorkload = errors.New("invalid workload")
 // maxCount bounds record and operation counts, so that their sums stay exact.
 const maxCount = 1 << 53
 
-// reader reads typed properties and collects their errors.
 type reader struct {
 	p    Properties
 	errs []error
@@ -213,7 +212,6 @@ func (r *reader) fieldLength() Length {
 
 const maxBuckets = 1 << 20
 
-// readLengths reads YCSB's histogram file.
 func readLengths(name string) (Length, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {

@@ -30,7 +30,6 @@ func (e Entry) OverrideReason() string {
 	return fmt.Sprintf("line %d sets it again", e.OverriddenBy)
 }
 
-// errProperties marks an invalid property file.
 var errProperties = errors.New("not a property file")
 
 const maxProperties = 16 << 20

@@ -93,7 +93,6 @@ const (
 	Histogram = "histogram"
 )
 
-// distributions returns the values of requestdistribution.
 func distributions() []string {
 	return []string{Uniform, Zipfian, ZipfianTrue, Latest, Hotspot, Exponential, Sequential}
 }

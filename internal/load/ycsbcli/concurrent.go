@@ -69,8 +69,6 @@ func (m claimKey) claim() (taken bool, release func() error, err error) {
 	return false, s.Close, nil
 }
 
-// warnConcurrent claims the client's records or operations. It prints warnings for concurrent
-// clients of the same table.
 func warnConcurrent(stderr io.Writer, o Options, p plan) (release func() error) {
 	w := p.spec.Workload
 	taken, release, err := p.claimKey(o).claim()

@@ -19,7 +19,6 @@ import (
 // ErrOptions marks invalid options. Nothing was started.
 var ErrOptions = errors.New("invalid options")
 
-// optionsError wraps ErrOptions without adding text.
 type optionsError struct{ error }
 
 func (e optionsError) Unwrap() []error { return []error{ErrOptions, e.error} }
@@ -51,7 +50,6 @@ type Options struct {
 	NoVerify bool   // do not verify a load phase
 }
 
-// plan is the drive that options describe.
 type plan struct {
 	properties ycsb.Properties
 	settings   ycsb.Settings

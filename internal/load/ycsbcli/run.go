@@ -12,10 +12,8 @@ import (
 	"skerry/internal/record"
 )
 
-// errNoSuccess says that no operation succeeded.
 var errNoSuccess = errors.New("no operation succeeded")
 
-// errWrongData says that a read returned other data than was written.
 var errWrongData = errors.New("reads returned other data than was written")
 
 // Run drives a database. It prints the result on stdout at the end, in YCSB's text or JSON, and

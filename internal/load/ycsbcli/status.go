@@ -12,7 +12,6 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// status prints YCSB's status lines, with figures since the previous line.
 type status struct {
 	out   io.Writer
 	shown bool
@@ -85,7 +84,6 @@ func rate(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// histogramLogs writes HdrHistogram logs, one file per series.
 type histogramLogs struct {
 	// paths returns the files for service and response times of an operation; "" for none.
 	paths func(operation string) (service, response string)

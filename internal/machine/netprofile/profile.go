@@ -14,8 +14,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"skerry/internal/link"
 )
 
@@ -88,7 +86,7 @@ func (p *PairProfile) AddSamples(course []time.Duration) {
 	if len(trips) == 0 {
 		return
 	}
-	at := func(q float64) float64 { return stat.Quantile(q, stat.Empirical, trips, nil) }
+	at := func(q float64) float64 { return empiricalQuantile(q, trips) }
 	p.RTT = Quantiles{Min: trips[0], P5: at(0.05), P25: at(0.25), P50: at(0.5), P75: at(0.75), P95: at(0.95), P99: at(0.99), Max: trips[len(trips)-1]}
 	p.Shape = fit(trips)
 	p.Shape.Loss = each(p.Lost, p.Sent)
@@ -128,7 +126,26 @@ func answered(course []time.Duration) []float64 {
 	return trips
 }
 
-func median(sorted []float64) float64 { return stat.Quantile(0.5, stat.Empirical, sorted, nil) }
+func median(sorted []float64) float64 { return empiricalQuantile(0.5, sorted) }
+
+// empiricalQuantile returns the smallest value that at least the share q of sorted values does not exceed.
+func empiricalQuantile(q float64, sorted []float64) float64 {
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+}
+
+// fitLine returns the line y = a + b x of least squares.
+func fitLine(x, y []float64) (a, b float64) {
+	var mx, my, products, squares float64
+	for i := range x {
+		mx, my = mx+x[i]/float64(len(x)), my+y[i]/float64(len(y))
+	}
+	for i := range x {
+		products += (x[i] - mx) * (y[i] - my)
+		squares += (x[i] - mx) * (x[i] - mx)
+	}
+	b = products / squares
+	return my - b*mx, b
+}
 
 // each returns the loss per direction from the share of lost round trips.
 func each(lost, of int) float64 {
@@ -161,7 +178,7 @@ func fit(trips []float64) Shape {
 	best, least := Shape{RTTMS: median(trips)}, math.Inf(1)
 	for _, d := range []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal} {
 		sums := medianOfTwo(d)
-		rtt, jitter := stat.LinearRegression(sums, q, nil, false)
+		rtt, jitter := fitLine(sums, q)
 		left := 0.0
 		for i := range q {
 			off := q[i] - rtt - jitter*sums[i]
@@ -203,7 +220,7 @@ func medianOfTwo(d link.Distribution) []float64 {
 
 // quantile returns the i-th compared quantile, from 5 to 95 %.
 func quantile(sorted []float64, i int) float64 {
-	return stat.Quantile(float64(i+5)/100, stat.Empirical, sorted, nil)
+	return empiricalQuantile(float64(i+5)/100, sorted)
 }
 
 // Write prints the profile as text: a line per pair, and failed measurements.

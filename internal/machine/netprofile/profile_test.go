@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"skerry/internal/base/strict"
 	"skerry/internal/base/unit"
 	"skerry/internal/link"
@@ -147,5 +149,19 @@ func TestTrace(t *testing.T) {
 	}
 	if s := p.Pairs[0].Shape; s.JitterMS != 0 || s.Loss == 0 {
 		t.Errorf("what is left is %+v", s)
+	}
+}
+
+func TestFitLine(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	x, y := make([]float64, 100), make([]float64, 100)
+	for i := range x {
+		x[i] = 50 + r.NormFloat64()
+		y[i] = 3 + 2*x[i] + r.NormFloat64()
+	}
+	a, b := fitLine(x, y)
+	wantA, wantB := stat.LinearRegression(x, y, nil, false)
+	if math.Abs(a-wantA) > 1e-9*math.Abs(wantA) || math.Abs(b-wantB) > 1e-9*math.Abs(wantB) {
+		t.Errorf("line %g + %g x, want %g + %g x", a, b, wantA, wantB)
 	}
 }

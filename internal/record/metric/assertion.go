@@ -85,7 +85,6 @@ func ParseAssertion(text string) (Assertion, error) {
 	return l, nil
 }
 
-// parseQuantity parses a value in a unit.
 func parseQuantity(u Unit, s string) (float64, error) {
 	switch u {
 	case Time:
@@ -104,7 +103,6 @@ func parseQuantity(u Unit, s string) (float64, error) {
 	return parseNumber(s, s, "0")
 }
 
-// parseNumber parses text; whole is the text for error messages.
 func parseNumber(text, whole, example string) (float64, error) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f != f || f < 0 || f > 1e300 || strings.ContainsAny(text, "xXpP_") {

@@ -83,7 +83,6 @@ func Values(t record.Trial) []Value {
 	return out
 }
 
-// addSlowest adds the response times of the slowest kind of operation.
 func (vs *valueList) addSlowest(operations map[string]record.OperationSummary) {
 	worst := map[string]float64{}
 	for _, o := range operations {
@@ -101,7 +100,6 @@ func (vs *valueList) addSlowest(operations map[string]record.OperationSummary) {
 	}
 }
 
-// latencyValues returns the figures of a latency by name, in microseconds.
 func latencyValues(l record.Latency) map[string]float64 {
 	return map[string]float64{"mean": l.Mean, "p50": l.P50, "p95": l.P95, "p99": l.P99, "p999": l.P999, "max": l.Max}
 }
@@ -126,7 +124,6 @@ func (vs *valueList) addOperation(name string, o record.OperationSummary) {
 	}
 }
 
-// addPool adds the figures of one of several workloads, except those of its operations, which are among the trial's.
 func (vs *valueList) addPool(p record.Pool) {
 	vs.add(p.Name+".goodput", Rate, p.Goodput)
 	vs.add(p.Name+".throughput", Rate, p.Throughput)
@@ -157,7 +154,6 @@ func (vs *valueList) addLatencies(name string, o record.OperationSummary) {
 	}
 }
 
-// latencies are the figures of a latency, in the order of record.Latency.
 var latencies = []string{"mean", "p50", "p95", "p99", "p999", "max"}
 
 func (vs *valueList) addEvent(prefix string, h record.EventImpact) {
@@ -198,7 +194,6 @@ func operationName(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "-", "_")
 }
 
-// upperBound is V, or infinity for a lower bound.
 func (v Value) upperBound() float64 {
 	if v.LowerBound {
 		return math.Inf(1)
@@ -239,7 +234,6 @@ func (u Unit) Format(v float64) string {
 	return formatDigits(v)
 }
 
-// formatDigits formats four significant digits, and all digits of whole numbers.
 func formatDigits(v float64) string {
 	if math.Abs(v) >= 1000 || v == math.Trunc(v) {
 		return strconv.FormatFloat(v, 'f', 0, 64)

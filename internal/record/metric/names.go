@@ -12,13 +12,11 @@ import (
 
 var ErrUnknown = errors.New("no such metric")
 
-// definition is the unit of a metric and its description in the documentation.
 type definition struct {
 	unit Unit
 	text string
 }
 
-// trialMetrics are metrics of a whole trial.
 var trialMetrics = map[string]definition{
 	"goodput":           {Rate, "operations that ended ok, per second"},
 	"throughput":        {Rate, "operations that ended, per second"},
@@ -43,7 +41,6 @@ var trialMetrics = map[string]definition{
 	"mean":              {Time, "mean of the response time of the slowest kind of operation; `p50`, `p95`, `p99`, `p999` and `max` likewise"},
 }
 
-// eventMetrics are metrics of an event.
 var eventMetrics = map[string]definition{
 	"accepted":             {Time, "until the database's command for a change of membership reported success"},
 	"complete":             {Time, "until the change of membership was complete"},
@@ -62,7 +59,6 @@ var eventMetrics = map[string]definition{
 	"sla_violation":        {Time, "seconds that violate the service level"},
 }
 
-// operationNames are operations with latencies.
 var operationNames = []string{"read", "update", "insert", "scan", "read_modify_write", "delete", "list", "stat", "create", "mkdir",
 	"rename", "remove", "rmdir"}
 
@@ -117,7 +113,6 @@ func UnknownError(name string) error {
 	return unknownError(name, name, known, func(s string) string { return s })
 }
 
-// parseOperation parses the figure of an operation.
 func parseOperation(name, operation, figure string) (Name, error) {
 	switch {
 	case isLatency(figure):
@@ -148,7 +143,6 @@ func parsePool(figure string) (Name, error) {
 	return Name{}, ErrUnknown
 }
 
-// poolMetrics are metrics of a trial that each of several workloads has too.
 var poolMetrics = []string{"goodput", "throughput", "availability", "ok", "failed", "unknown", "dropped", "client.cpu"}
 
 // IsReserved reports whether a workload must not have the name, because figures have it.

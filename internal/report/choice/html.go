@@ -49,13 +49,11 @@ type row struct {
 	Cells  []cell
 }
 
-// shownFigure is a preferred metric with its values by client.
 type shownFigure struct {
 	Text   string
 	Places []string
 }
 
-// setup is the recommended configuration.
 type setup struct {
 	choose.Verdict
 	Settings []string
@@ -119,7 +117,6 @@ func HTML(w io.Writer, a choose.Answer, dir string) error {
 	return nil
 }
 
-// distinctNeeds returns all needs, each once.
 func distinctNeeds(a choose.Answer) (needs []string) {
 	for _, v := range a.Candidates {
 		for _, n := range v.Needs {
@@ -131,14 +128,12 @@ func distinctNeeds(a choose.Answer) (needs []string) {
 	return needs
 }
 
-// newCell returns the state of a need over all days, with the evidence.
 func newCell(v choose.Verdict, need string) cell {
 	a := assessNeed(v, need)
 	class := map[string]string{choose.Met: "good", choose.Undecided: "busy", choose.NotMet: "bad"}
 	return cell{State: a.state, Class: class[a.state], Evidence: a.evidence}
 }
 
-// newSetup returns the settings of the winner, nil if there is none.
 func newSetup(a choose.Answer) *setup {
 	if len(a.Candidates) == 0 || a.Candidates[0].Out != "" {
 		return nil
@@ -152,10 +147,8 @@ func newSetup(a choose.Answer) *setup {
 
 func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
 
-// nan leaves a gap in a line.
 var nan = math.NaN()
 
-// trialCourse returns the goodput of a run's first trial over time, and its events.
 func trialCourse(d *record.Dir, label string, i int) (line svg.Series, spans []svg.Span, err error) {
 	line = svg.Series{Name: label, Class: svg.Color(i)}
 	if len(d.Summary.Trials) == 0 {
@@ -179,10 +172,8 @@ func trialCourse(d *record.Dir, label string, i int) (line svg.Series, spans []s
 	return line, spans, nil
 }
 
-// maxDrawn is the number of candidates drawn per bad day.
 const maxDrawn = 3
 
-// drawBadDays plots the goodput of the best candidates on each bad day.
 func drawBadDays(a choose.Answer, dir string) (days []dayView, err error) {
 	for _, day := range a.Days[1:] {
 		short := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
@@ -265,7 +256,6 @@ func figureOf(v choose.Verdict, name string) (choose.Figure, bool) {
 	return v.Figures[i], true
 }
 
-// paretoFront returns the points that no other point beats in both metrics.
 func paretoFront(points []svg.Point) (best []svg.Point) {
 	for _, p := range points {
 		if !slices.ContainsFunc(points, func(o svg.Point) bool { return o.X <= p.X && o.Y <= p.Y && (o.X < p.X || o.Y < p.Y) }) {

@@ -57,7 +57,6 @@ func Text(w io.Writer, a choose.Answer) error {
 	return err
 }
 
-// writeCandidate prints the needs of one candidate, or only the reason why it was excluded.
 func writeCandidate(b *strings.Builder, v choose.Verdict, needs []string) {
 	if v.Out != "" {
 		fmt.Fprintf(b, "%s: %s\n", v.Label, v.Why)
@@ -72,7 +71,6 @@ func writeCandidate(b *strings.Builder, v choose.Verdict, needs []string) {
 	}
 }
 
-// assessment is the state of a need over all days, with the evidence.
 type assessment struct{ need, state, evidence string }
 
 // String joins the parts that are not empty.

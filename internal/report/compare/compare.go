@@ -45,10 +45,10 @@ type Metric struct {
 	Unit metric.Unit `json:"unit"`
 	// Leading metrics are shown by default. SameAs names a metric with identical values that
 	// represents this one.
-	Leading bool    `json:"leading,omitempty"`
-	SameAs  string  `json:"same_as,omitempty"`
-	A       Figures `json:"a"`
-	B       Figures `json:"b"`
+	Leading bool        `json:"leading,omitempty"`
+	SameAs  string      `json:"same_as,omitempty"`
+	A       SideFigures `json:"a"`
+	B       SideFigures `json:"b"`
 	// Change is B's mean divided by A's, minus 1; nil if A's is 0.
 	Change *float64 `json:"change,omitempty"`
 	// Difference is B's mean minus A's. DifferenceCI95 is the half-width of its 95 % interval
@@ -68,8 +68,8 @@ type Metric struct {
 	Sentence string `json:"sentence"`
 }
 
-// Figures are the repetitions of one side.
-type Figures struct {
+// SideFigures are the repetitions of one side.
+type SideFigures struct {
 	N    int     `json:"n"`
 	Mean float64 `json:"mean"`
 	// SD and Variance are nil for one repetition.
@@ -95,7 +95,6 @@ func comparePair(a, b Side, seed uint64) Pair {
 	return p
 }
 
-// compareMetric compares the repetitions of one metric.
 func compareMetric(name string, unit metric.Unit, a, b []float64, seed uint64) Metric {
 	ea, eb := stats.EstimateMean(a), stats.EstimateMean(b)
 	m := Metric{Name: name, Unit: unit, Leading: isLeading(name), A: figures(ea, a), B: figures(eb, b), Difference: eb.Mean - ea.Mean}
@@ -119,8 +118,8 @@ func compareMetric(name string, unit metric.Unit, a, b []float64, seed uint64) M
 	return m
 }
 
-func figures(e stats.Estimate, values []float64) Figures {
-	f := Figures{N: e.N, Mean: e.Mean, Values: values}
+func figures(e stats.Estimate, values []float64) SideFigures {
+	f := SideFigures{N: e.N, Mean: e.Mean, Values: values}
 	if e.N > 1 {
 		f.SD, f.Variance = pointer(e.SD), pointer(e.SD*e.SD)
 	}
@@ -144,7 +143,6 @@ func smallestP(a, b int, t stats.Permutation) float64 {
 
 func pointer(v float64) *float64 { return &v }
 
-// metricValues are the metrics of a side, each with the values of the repetitions that have it.
 type metricValues struct {
 	order  []string
 	units  map[string]metric.Unit
@@ -186,7 +184,6 @@ func (s Side) collectMetrics() metricValues {
 	return c
 }
 
-// findSame returns the cell of others that has the parameters of s.
 func (s Side) findSame(others []Side) (Side, bool) {
 	i := slices.IndexFunc(others, func(o Side) bool { return describeParameters(o.Parameters) == describeParameters(s.Parameters) })
 	if i < 0 {
@@ -265,7 +262,6 @@ func (p *Pair) markDuplicates() {
 	}
 }
 
-// noteCensored describes the leading metrics for which some trials only have a lower bound.
 func (p *Pair) noteCensored(a, b map[string]int) {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
@@ -310,7 +306,6 @@ func (p *Pair) onlyNames() map[string]string {
 	return out
 }
 
-// isLeading reports whether a metric is shown by default.
 func isLeading(name string) bool {
 	switch name {
 	case "goodput", "throughput", "availability", "cpu.data", "traffic.total", "lost_writes":
@@ -323,7 +318,6 @@ func isLeading(name string) bool {
 	return last == "mean" || last == "p95" || last == "p99"
 }
 
-// minChange is the smallest relative change that is reported.
 const minChange = 0.005
 
 // IsNotable reports whether a difference deserves a sentence: the means differ as written, by at

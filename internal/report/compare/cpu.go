@@ -40,7 +40,6 @@ type Point struct {
 	Y float64 `json:"y"`
 }
 
-// quantiles is the number of points of a distribution.
 const quantiles = 100
 
 // compareCPU returns nil if either side recorded no data nodes.
@@ -87,7 +86,6 @@ func (s Side) cpu(share bool) CPUSide {
 	return out
 }
 
-// second is the usage of a data node in one second.
 type second struct {
 	t   int64
 	use float64
@@ -140,7 +138,6 @@ func (s Side) cpuUnit() metric.Unit {
 	return metric.Share
 }
 
-// meanCPU returns the mean over data nodes and seconds. A share is from 0 to 1.
 func (s Side) meanCPU(t record.Trial) (float64, bool) {
 	share := s.cpuUnit() == metric.Share
 	rows := s.cpuSeconds(t.ID, share)

@@ -43,7 +43,6 @@ func (f LinkFigure) String() string {
 	return fmt.Sprintf("%.2f ms, p99 %.2f, set to %.2f", f.RTTMS, f.P99MS, f.SetMS)
 }
 
-// ends are the nodes of a link, sorted by name.
 type ends [2]string
 
 // pairLinks returns the links that both sides have, nil if all of them are emulated.
@@ -90,7 +89,6 @@ func (s Side) linkFigures() (order []ends, of map[ends]*LinkFigure) {
 	return order, of
 }
 
-// add adds a trial to the means.
 func (f *LinkFigure) add(l record.LinkFidelity) {
 	rtt, p99, loss := l.RTTMS, l.RTTP99MS, 0.0
 	if l.Seen != nil && l.Seen.Sent > l.Seen.Lost {

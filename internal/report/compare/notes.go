@@ -10,10 +10,8 @@ import (
 	"skerry/internal/evidence/stats"
 )
 
-// significantMachineP is the p value below which a difference between machines is reported.
 const significantMachineP = 0.05
 
-// noteMachines adds a note to every pair whose difference may come from different machines.
 func (r *Report) noteMachines() {
 	for _, p := range r.Pairs {
 		if note := p.machineNote(r.Seed); note != "" {
@@ -65,7 +63,6 @@ func (p Pair) machineSamples() (values []stats.Observation, crossed bool) {
 	return values, crossed
 }
 
-// machineNames returns the recorded machines of the side's trials.
 func (s Side) machineNames() map[string]bool {
 	names := map[string]bool{}
 	for _, t := range s.trials {
@@ -112,13 +109,11 @@ func (p Pair) settingsNote() string {
 	return fmt.Sprintf("kernel settings of nodes differ: %s (A is %s; B is %s)", strings.Join(differ, "; "), p.A, p.B)
 }
 
-// unrecordedNote is the note for a run of an older version, which did not record settings.
 func unrecordedNote(missing, there Side) string {
 	return fmt.Sprintf("kernel settings of nodes (TCP congestion control and buffers) were recorded for %s but not for %s: they "+
 		"may differ", there, missing)
 }
 
-// tcpSettings returns the values of each TCP setting over the side's trials.
 func (s Side) tcpSettings() map[string]map[string]bool {
 	of := map[string]map[string]bool{}
 	for _, t := range s.trials {

@@ -15,10 +15,8 @@ import (
 	"skerry/internal/report/svg"
 )
 
-// significant is the p value below which a difference is reported as significant.
 const significant = 0.05
 
-// describe returns the result in a sentence.
 func (m Metric) describe() string {
 	a, b := m.Unit.Format(m.A.Mean), m.Unit.Format(m.B.Mean)
 	if m.A.Mean == m.B.Mean {
@@ -46,7 +44,6 @@ func (m Metric) describe() string {
 	return fmt.Sprintf("%s; this may be chance, which gives such a difference in %s of cases.", head, formatPercent(*m.P))
 }
 
-// negligibleEffect is the upper limit of a negligible effect size (Cohen).
 const negligibleEffect = 0.2
 
 // effectSize names an effect size as in Cohen, "Statistical Power Analysis", 1988.
@@ -76,7 +73,6 @@ func formatPercent(share float64) string {
 
 func formatHundredths(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }
 
-// shownMetrics returns the leading metrics, or all, without duplicates.
 func (p Pair) shownMetrics(all bool) (metrics []Metric) {
 	for _, m := range p.Metrics {
 		if (all || m.Leading) && m.SameAs == "" {
@@ -160,7 +156,7 @@ func (p *printer) writeTable(pair Pair, all bool) {
 }
 
 // formatSide returns the four columns of one side. The variance is in the square of the base unit.
-func formatSide(f Figures, u metric.Unit) string {
+func formatSide(f SideFigures, u metric.Unit) string {
 	variance := func(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 	return u.Format(f.Mean) + "\t" + formatOptional(f.CI95, u.Format) + "\t" + formatOptional(f.SD, u.Format) + "\t" +
 		formatOptional(f.Variance, variance)
@@ -173,7 +169,6 @@ func formatOptional(v *float64, write func(float64) string) string {
 	return write(*v)
 }
 
-// writeCPU prints the distribution of the nodes' CPU usage.
 func (p *printer) writeCPU(c CPU) {
 	at := func(s CPUSide, q int) string { return strconv.FormatFloat(s.CDF[q-1].X, 'g', 3, 64) }
 	p.linef("")
@@ -218,7 +213,6 @@ g: Hedges' g with the small-sample correction, positive if B is higher; uncorrec
 p: permutation test of the means. Of twenty equal metrics one has p below 0.05 by chance.</p>
 </main></body></html>`
 
-// pairView is a pair, formatted for the page.
 type pairView struct {
 	A, B      string
 	Rows      [][]string
@@ -269,7 +263,6 @@ func (p Pair) view() pairView {
 	return v
 }
 
-// charts draws usage over time and its distribution.
 func (c CPU) charts() []template.HTML {
 	draw := func(title string, x, y svg.Axis, of func(CPUSide) []Point) template.HTML {
 		plot := svg.Plot{Label: title + " of both sides.", Title: title, X: x, Y: y}

@@ -30,7 +30,6 @@ type Side struct {
 	trials []record.Trial
 }
 
-// openSides returns the cells that an argument names.
 func openSides(arg string) ([]Side, error) {
 	path, which := arg, ""
 	d, err := record.Open(arg)
@@ -55,7 +54,6 @@ func openSides(arg string) ([]Side, error) {
 	return sides, nil
 }
 
-// runCells returns the cells of a run's plan in order.
 func runCells(d *record.Dir) []Side {
 	byCell := map[int]*Side{}
 	of := map[int]int{}
@@ -108,7 +106,6 @@ func selectSides(sides []Side, which string) ([]Side, error) {
 	return kept, nil
 }
 
-// findParameter finds a value by the path of a parameter or its last element.
 func findParameter(p map[string]any, name string) (string, bool) {
 	if v, ok := p[name]; ok {
 		return fmt.Sprint(v), true

@@ -45,7 +45,6 @@ func readPapers(r io.Reader) ([]DocumentValue, error) {
 	return out, nil
 }
 
-// groupValues returns a document's values by series and X, with both in order.
 func groupValues(values []DocumentValue) (by map[string]map[string]float64, series, at []string) {
 	by = map[string]map[string]float64{}
 	for _, v := range values {
@@ -61,7 +60,6 @@ func groupValues(values []DocumentValue) (by map[string]map[string]float64, seri
 	return by, series, at
 }
 
-// formatNumber writes a document's value as printed.
 func formatNumber(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // printedValue returns one value of a document: printed ITEM series=NAME x=X.
@@ -78,7 +76,6 @@ func printedValue(w arguments, from pageSource) (string, error) {
 	return formatNumber(v), nil
 }
 
-// renderDocument returns a document's table, or its effect sizes recomputed.
 func renderDocument(kind string, w arguments, from pageSource) (string, error) {
 	values, err := from.Papers(w.step)
 	if err != nil {
@@ -100,7 +97,6 @@ func renderDocument(kind string, w arguments, from pageSource) (string, error) {
 	return t.String(), nil
 }
 
-// documentValue returns a document's value at x, ignoring case.
 func documentValue(of map[string]float64, x string) string {
 	for at, v := range of {
 		if strings.EqualFold(at, x) {
@@ -110,11 +106,8 @@ func documentValue(of map[string]float64, x string) string {
 	return ""
 }
 
-// effectTolerance is the difference between printed and recomputed effect sizes that rounding
-// explains.
 const effectTolerance = 0.08
 
-// documentEffect is an effect size as printed, and recomputed from the printed means and deviations.
 type documentEffect struct {
 	A, B stats.Estimate
 	// Printed is NaN if the document has none.
@@ -125,7 +118,6 @@ type documentEffect struct {
 // Wrong reports whether the printed effect size contradicts the printed means and deviations.
 func (e documentEffect) Wrong() bool { return math.Abs(e.Printed-e.Uncorrected) > effectTolerance }
 
-// recomputeEffect recomputes an effect size of CLOUDS' tables 6-1 to 6-6.
 func recomputeEffect(by map[string]map[string]float64, x string) documentEffect {
 	const repetitions = 5
 	e := documentEffect{
@@ -140,7 +132,6 @@ func recomputeEffect(by map[string]map[string]float64, x string) documentEffect 
 	return e
 }
 
-// renderEffects compares printed with recomputed effect sizes.
 func renderEffects(values []DocumentValue) string {
 	by, _, at := groupValues(values)
 	var t tableLines

@@ -34,17 +34,14 @@ type Folder struct {
 	// Root is the repository. The plan's experiments are relative to it.
 	Root string
 
-	// nil unless pages are being rendered
 	filling *fillCache
 }
 
-// fillCache holds values that all templates share.
 type fillCache struct {
 	plan  func() (Plan, error)
 	takes map[string]stepEstimate // by step
 }
 
-// stepEstimate is the longest expected duration of a step, if known.
 type stepEstimate struct {
 	takes time.Duration
 	known bool
@@ -206,7 +203,6 @@ func (f Folder) SaveTrials(step string, rows []Row, over []Point, whole bool) er
 	return f.writeFile(f.dataPath(step+overExt), b.Bytes())
 }
 
-// measuredTrials counts the successful trials.
 func measuredTrials(rows []Row) (n int) {
 	for _, r := range rows {
 		if r.State == record.TrialOK {
@@ -294,7 +290,6 @@ func (f Folder) writeFile(path string, b []byte) error {
 	})
 }
 
-// isMeasured reports whether a step has data.
 func (f Folder) isMeasured(s Step) (bool, error) {
 	_, err := os.Stat(f.dataPath(s.Name + dataExt))
 	switch {

@@ -98,7 +98,6 @@ func (f *filler) joinWords(format string, figures ...any) (string, error) {
 	return f.newToken(inline, r), nil
 }
 
-// resolveTokens replaces the tokens of a part by results.
 func (f *filler) resolveTokens(p *part) (err error) {
 	p.text = token.ReplaceAllStringFunc(p.text, func(found string) string {
 		i, wrong := strconv.Atoi(strings.Trim(found, inline+block))
@@ -145,7 +144,6 @@ type arguments struct {
 	options map[string]string
 }
 
-// parseArguments parses options whose names are among known.
 func parseArguments(step string, options, known []string) (arguments, error) {
 	w := arguments{step: step, options: map[string]string{}}
 	for _, o := range options {
@@ -168,7 +166,6 @@ func (w arguments) list(name string) []string {
 	return strings.Split(w.options[name], ",")
 }
 
-// filterSeries returns the values of the series= option, or all.
 func (w arguments) filterSeries(values []DocumentValue) []DocumentValue {
 	wanted := w.list("series")
 	if wanted == nil {
@@ -200,7 +197,6 @@ func (w arguments) filterRows(rows []Row) ([]Row, error) {
 	return kept, nil
 }
 
-// withParameter returns the call with another value of a parameter in where=.
 func (w arguments) withParameter(parameter, value string) arguments {
 	where := slices.DeleteFunc(w.list("where"), func(s string) bool { return strings.HasPrefix(s, parameter+"=") })
 	return arguments{step: w.step, options: map[string]string{"where": strings.Join(append(where, parameter+"="+value), ",")}}

@@ -28,12 +28,10 @@ import (
 	"text/template"
 )
 
-// notMeasuredError means that a step of the plan has no data yet.
 type notMeasuredError struct{ Step string }
 
 func (n notMeasuredError) Error() string { return "not measured yet" }
 
-// pageSource provides the data of pages.
 type pageSource interface {
 	// Rows are the trials of a step, Points their figures over time. The error may be
 	// NotMeasuredError.
@@ -47,7 +45,6 @@ type pageSource interface {
 	Progress(page string) (measured, all int, err error)
 }
 
-// filledPage is a rendered page.
 type filledPage struct {
 	Text []byte
 	// Pictures are SVG documents by file name.
@@ -56,7 +53,6 @@ type filledPage struct {
 	Calls []functionCall
 }
 
-// functionCall is a function call in a template.
 type functionCall struct {
 	Function, Step string
 	Options        []string
@@ -92,7 +88,6 @@ func fillPage(name string, text []byte, from pageSource) (filledPage, error) {
 	return f.page, nil
 }
 
-// filler renders one page.
 type filler struct {
 	name    string
 	from    pageSource
@@ -115,7 +110,6 @@ func (f *filler) evaluate(kind string, w arguments) (string, error) {
 	return f.evaluateTrials(kind, w)
 }
 
-// evaluateTrials evaluates a function of a step's trials.
 func (f *filler) evaluateTrials(kind string, w arguments) (string, error) {
 	if kind == "over" {
 		points, err := f.from.Points(w.step)
@@ -165,7 +159,6 @@ func (f *filler) evaluateTrials(kind string, w arguments) (string, error) {
 	return f.addPicture(drawPicture(rows, values, w))
 }
 
-// addPicture stores a picture and returns its Markdown reference.
 func (f *filler) addPicture(svg, about string, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -175,7 +168,6 @@ func (f *filler) addPicture(svg, about string, err error) (string, error) {
 	return fmt.Sprintf("![%s](data/%s)", about, file), nil
 }
 
-// summarizeTrials counts trials by verdict.
 func summarizeTrials(rows []Row) string {
 	valid, suspect, failed := 0, 0, 0
 	for _, r := range rows {

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// partKind is the kind of a part of a page.
 type partKind int
 
 const (
@@ -31,12 +30,10 @@ type part struct {
 	asks, has int
 	// waiting is the name of the section's parts in a note on missing data.
 	waiting string
-	// missing are the steps without data, once per request.
 	missing []string
 	omitted bool // out
 }
 
-// isMissing reports whether a part requests figures and has none of them.
 func (p part) isMissing() bool { return p.asks > 0 && p.has == 0 }
 
 var (

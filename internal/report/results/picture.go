@@ -13,7 +13,6 @@ import (
 	"skerry/internal/report/svg"
 )
 
-// pictureStyle makes a chart of package svg standalone, in light and dark.
 const pictureStyle = `<style>text{font:11px system-ui,sans-serif;fill:#555}.grid{stroke:#8884}.axis{stroke:#888}` +
 	`.line{fill:none;stroke-width:2}.whisker{stroke-width:1}.c0{stroke:#1b6ca8;--c:#1b6ca8}.c1{stroke:#c2571a;--c:#c2571a}` +
 	`.c2{stroke:#2a8a57;--c:#2a8a57}` +
@@ -56,7 +55,6 @@ func drawPicture(rows []Row, papers []DocumentValue, w arguments) (drawPicture, 
 	return embedStyle(drawLines(drawn, y.heading(), x, about)), about, nil
 }
 
-// trialLines returns the lines of trials.
 func trialLines(rows []Row, y column, w arguments) (out []drawnLine, err error) {
 	by := append(w.list("by"), w.options["x"])
 	all, err := cells(rows, by)
@@ -87,7 +85,6 @@ func addPoint(to []drawnLine, name, kind, x string, p svg.Point) []drawnLine {
 	return to
 }
 
-// drawLines draws lines over numbers, or bars over names.
 func drawLines(all []drawnLine, y, x, about string) string {
 	numbers, names := map[string]float64{}, []string{}
 	for _, l := range all {
@@ -152,7 +149,6 @@ func (l drawnLine) class(all []drawnLine) string {
 	return strings.TrimSpace(svg.Color(slices.Index(names, l.name)) + " " + l.kind)
 }
 
-// drawGraphs draws a traffic graph for each value of by=, side by side.
 func (f *filler) drawGraphs(rows []Row, w arguments) (string, error) {
 	by := w.list("by")
 	all, err := cells(rows, by)
@@ -300,7 +296,6 @@ func distribute(points []svg.Point) []svg.Point {
 	return points
 }
 
-// filterPoints returns the points of trials that match where=.
 func filterPoints(points []Point, w arguments) ([]Point, error) {
 	rows := make([]Row, len(points))
 	for i, p := range points {

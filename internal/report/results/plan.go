@@ -86,7 +86,6 @@ func LoadPlan(path string) (Plan, error) {
 	return p, p.validate()
 }
 
-// validate rejects ambiguous names.
 func (p Plan) validate() error {
 	pages, steps := map[string]bool{}, map[string]bool{}
 	for _, page := range p.Pages {
@@ -184,7 +183,6 @@ func unique(names []string) (out []string) {
 	return out
 }
 
-// sizeSettings are prefixes of settings that determine the size of a trial.
 var sizeSettings = []string{"workload.records=", "stop=", "stop.", "repetitions="}
 
 // Settings returns the overrides of the step. The quick form omits sizes, which the experiment

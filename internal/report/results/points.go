@@ -26,10 +26,8 @@ type Point struct {
 	Figures map[string]float64
 }
 
-// pointFigures are the names of a point's figures.
 var pointFigures = []string{"goodput", "p95", "failed", "rtt", "cpu", "credits"}
 
-// maxPoints limits the points of a trial and so the size of the data.
 const maxPoints = 100
 
 // TrialPoints returns the figures in keep over time, of the first valid trial of each cell.
@@ -63,7 +61,6 @@ func TrialPoints(d *record.Dir, keep []string) ([]Point, error) {
 
 type weightedSum struct{ sum, weight float64 }
 
-// binnedFigures are weighted sums by bin and figure.
 type binnedFigures struct {
 	width int64
 	at    map[int64]map[string]*weightedSum
@@ -134,7 +131,6 @@ func writePoints(w io.Writer, ps []Point) error {
 	return out.Error()
 }
 
-// readPoints reads the output of WritePoints. rows are the trials of the points.
 func readPoints(r io.Reader, rows []Row) ([]Point, error) {
 	lines, err := csv.NewReader(r).ReadAll()
 	if err != nil {

@@ -74,7 +74,6 @@ func (r Row) addUsedLinks(name string, stalled float64, h record.EventImpact) {
 	r.Figures[name+"_unresponsive"] = without
 }
 
-// addOccurrences adds each occurrence of the events that keep requests.
 func (r Row) addOccurrences(all []record.EventImpact, keep []string) {
 	count := map[string]int{}
 	for _, h := range all {
@@ -92,8 +91,6 @@ func (r Row) addOccurrences(all []record.EventImpact, keep []string) {
 	}
 }
 
-// addMembershipChanges adds the seconds until each node's membership change was accepted and
-// complete.
 func (r Row) addMembershipChanges(d *record.Dir) error {
 	happened, err := d.Events(r.Trial)
 	if err != nil {

@@ -91,7 +91,6 @@ func TrialRows(d *record.Dir, keep []string) (rows []Row, err error) {
 // pairPrefix begins the traffic of two data nodes: "pair.A~B" is in bytes per operation.
 const pairPrefix = "pair."
 
-// addPairTraffic adds the traffic between nodes other than clients.
 func (r Row) addPairTraffic(t record.Trial) {
 	if t.Outcomes.OK == 0 || t.Traffic == nil {
 		return
@@ -104,7 +103,6 @@ func (r Row) addPairTraffic(t record.Trial) {
 	}
 }
 
-// addProbes adds the 95th percentiles of short jobs by operation; see Step.Keep.
 func (r Row) addProbes(all []record.ProbeStats, keep []string) {
 	for _, p := range all {
 		name := "probes." + strings.ReplaceAll(strings.ToLower(p.Operation), "-", "_")
@@ -179,14 +177,11 @@ func isWanted(name string, keep []string) bool {
 	})
 }
 
-// parameterPrefix begins the names of parameter columns.
 const parameterPrefix = "with."
 
-// fixedColumns are the columns of every row.
 var fixedColumns = []string{"run", "version", "machine", "started", "trial", "repetition", "state", "verdict", "reasons", "bound",
 	"attempts"}
 
-// writeRows writes rows as CSV with a header. Parameters and figures are sorted by name.
 func writeRows(w io.Writer, rows []Row) error {
 	parameters, figures := map[string]bool{}, map[string]bool{}
 	for _, r := range rows {
@@ -222,7 +217,6 @@ func writeRows(w io.Writer, rows []Row) error {
 	return out.Error()
 }
 
-// formatFigures writes figures in the order of names, "" for missing ones.
 func formatFigures(figures map[string]float64, names []string, digits int) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
@@ -233,7 +227,6 @@ func formatFigures(figures map[string]float64, names []string, digits int) []str
 	return out
 }
 
-// readRows reads the output of WriteRows.
 func readRows(r io.Reader) ([]Row, error) {
 	in := csv.NewReader(r)
 	head, err := in.Read()

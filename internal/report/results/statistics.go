@@ -70,7 +70,6 @@ func renderRanks(rows []Row, papers, as []DocumentValue, w arguments) (string, e
 	return t.String(), nil
 }
 
-// figureArguments returns the arguments of a figure call with a further parameter value.
 func (w arguments) figureArguments(where, parameter, value string) arguments {
 	return arguments{step: w.step, options: map[string]string{"of": w.options["of"], "where": where + "," + parameter + "=" + value}}
 }
@@ -155,7 +154,6 @@ func renderVersus(rows []Row, papers []DocumentValue, w arguments) (string, erro
 	return t.String(), nil
 }
 
-// formatDecimals writes a number with a fixed number of decimals, or a dash if unknown.
 func formatDecimals(digits int, v float64, known bool) string {
 	if !known {
 		return "–"
@@ -163,7 +161,6 @@ func formatDecimals(digits int, v float64, known bool) string {
 	return strconv.FormatFloat(v, 'f', digits, 64)
 }
 
-// renderSentence returns a figure or the judgement of a claim.
 func renderSentence(kind string, rows []Row, w arguments) (string, error) {
 	e, err := estimateFigure(rows, w)
 	if err != nil {
@@ -201,8 +198,6 @@ func estimateFigure(rows []Row, w arguments) (e stats.Estimate, err error) {
 	return stats.EstimateRatio(e, c.mean(cell{rows: there})), nil
 }
 
-// judgeClaim tests the claim that a figure lies from least= to most=, by its 95 % confidence
-// interval.
 func judgeClaim(e stats.Estimate, w arguments) (string, error) {
 	least, errLeast := strconv.ParseFloat(w.options["least"], 64)
 	most, errMost := strconv.ParseFloat(w.options["most"], 64)

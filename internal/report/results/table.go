@@ -12,7 +12,6 @@ import (
 	"skerry/internal/report"
 )
 
-// tableLines are the lines of a Markdown table.
 type tableLines struct{ strings.Builder }
 
 func (l *tableLines) line(fields ...string) {
@@ -71,7 +70,6 @@ func renderTable(rows []Row, papers []DocumentValue, w arguments) (string, error
 	return t.String(), nil
 }
 
-// sortCells orders cells by the sort= figure, the smallest first.
 func (w arguments) sortCells(all []cell) error {
 	text := w.options["sort"]
 	if text == "" {
@@ -82,7 +80,6 @@ func (w arguments) sortCells(all []cell) error {
 	return err
 }
 
-// summarize returns the number of trials that count, and notes on the cell.
 func (c cell) summarize() (counting int, text string) {
 	var notes []string
 	left, machine, again, faults := 0, false, 0, 0
@@ -113,13 +110,11 @@ func (c cell) summarize() (counting int, text string) {
 	return counting, strings.Join(notes, ", ")
 }
 
-// cell is the trials that share some parameters.
 type cell struct {
 	key  []string
 	rows []Row
 }
 
-// cells groups rows by parameters, sorted by value.
 func cells(rows []Row, by []string) ([]cell, error) {
 	var out []cell
 	for _, r := range rows {
@@ -141,7 +136,6 @@ func cells(rows []Row, by []string) ([]cell, error) {
 	return out, nil
 }
 
-// compareParameters orders numbers by size and other values as text.
 func compareParameters(a, b string) int {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
@@ -151,7 +145,6 @@ func compareParameters(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// column is a figure of a table.
 type column struct {
 	metric string
 	unit   string
@@ -159,7 +152,6 @@ type column struct {
 	parameter, value string
 }
 
-// units are divisors of figures.
 var units = map[string]float64{"": 1, "ms": 1e-3, "s": 1, "MB": 1e6, "kB": 1e3, "us": 1e-6, "%": 1e-2}
 
 // parseColumn parses METRIC[:UNIT] or METRIC/PARAMETER=VALUE.
@@ -192,7 +184,6 @@ func (c column) heading() string {
 	return c.metric
 }
 
-// estimate returns the figure of a cell. all and by locate the cell that it is relative to.
 func (c column) estimate(of cell, all []cell, by []string) (stats.Estimate, error) {
 	e := c.mean(of)
 	if c.parameter == "" {
@@ -216,7 +207,6 @@ func (c column) estimate(of cell, all []cell, by []string) (stats.Estimate, erro
 
 func (c column) mean(of cell) stats.Estimate { return stats.EstimateMean(c.values(of)) }
 
-// values returns the figure of each trial that counts and has it.
 func (c column) values(of cell) (values []float64) {
 	for _, r := range of.rows {
 		if v, ok := r.Figures[c.metric]; ok && r.Counts() {

@@ -20,20 +20,16 @@ import (
 var (
 	// ErrNoBrowser means that no Chromium was found.
 	ErrNoBrowser = errors.New("no Chromium found")
-	// ErrNoImage means that Chromium exited without writing an image.
-	errNoImage = errors.New("no image written by Chromium")
+	errNoImage   = errors.New("no image written by Chromium")
 )
 
-// browsers are the program names of Chromium.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome-stable", "google-chrome"}
 
 const (
 	// Size of the window in CSS pixels.
 	width, height = 1280, 5200
-	// drawTimeout bounds the rendering on a slow machine.
-	drawTimeout = 2 * time.Minute
-	// renderTime is the virtual time that the page runs before the image is taken.
-	renderTime = 8 * time.Second
+	drawTimeout   = 2 * time.Minute
+	renderTime    = 8 * time.Second
 )
 
 // PNG renders an HTML file to a PNG file. Chromium uses a temporary profile, which PNG removes, and

@@ -91,7 +91,6 @@ const (
 	decades   = 10
 )
 
-// heatCells are counts by interval and row.
 type heatCells struct {
 	at     []float64
 	counts [][]int64
@@ -175,16 +174,13 @@ type Probes struct {
 	Failed int      `json:"failed,omitempty"` // jobs that did not run
 }
 
-// slowTail is the 95th and 99th percentile of one operation in one second.
 type slowTail [2]float64
 
-// operationTails collects the slow tail of each operation by second.
 type operationTails struct {
 	names []string
 	at    map[int]map[string]slowTail
 }
 
-// add adds an interval of a histogram log.
 func (o *operationTails) add(log string, at float64, h *hdrhistogram.PackedHistogram) {
 	name, ok := strings.CutSuffix(log, ".response")
 	if !ok || h.TotalCount() == 0 {
@@ -206,7 +202,6 @@ func (o *operationTails) add(log string, at float64, h *hdrhistogram.PackedHisto
 
 func (t slowTail) highest(u slowTail) slowTail { return slowTail{max(t[0], u[0]), max(t[1], u[1])} }
 
-// thinned returns at most most bins.
 func (o *operationTails) thinned(most int) *Operations {
 	if len(o.names) == 0 {
 		return nil

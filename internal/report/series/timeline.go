@@ -12,7 +12,6 @@ import (
 	"skerry/internal/record"
 )
 
-// binSize returns the number of rows per bin so that there are at most most bins.
 func binSize(rows, most int) int { return max(1, (rows+most-1)/max(1, most)) }
 
 // eachBin calls f with the half-open range of rows of every bin. from is the first row of the
@@ -146,7 +145,6 @@ func ErrorRates(rows []record.ErrorSecond, seconds []record.Second, most int) *R
 	})
 }
 
-// binRates counts by name in the same bins as NewTimeline.
 func binRates(seconds []record.Second, most int, each func(add func(t int64, name string, n int64))) *Rates {
 	counts := map[string]map[int64]int64{}
 	each(func(t int64, name string, n int64) {
@@ -233,7 +231,6 @@ func EventBands(events []record.Event) (bands []Band) {
 
 func hasBegun(s *record.Step) bool { return s != nil && s.Began != nil }
 
-// step returns the band of one change of an event, from its start to its completion.
 func (b Band) step(s *record.Step) Band {
 	b.From, b.LateMS, b.Moved = Number(s.Began.Seconds()), Number(float64(s.Late().Microseconds())/1000), s.Bytes
 	if s.Accepted != nil {

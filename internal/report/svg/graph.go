@@ -20,10 +20,9 @@ type Edge struct {
 }
 
 const (
-	graphWidth   = 344.0
-	graphRing    = 96.0
-	maxEdgeWidth = 9.0
-	// maxNamedNodes is the number of names that fit around the circle.
+	graphWidth    = 344.0
+	graphRing     = 96.0
+	maxEdgeWidth  = 9.0
 	maxNamedNodes = 40
 )
 
@@ -75,7 +74,6 @@ func (g Graph) nodePosition(i int, mid [2]float64) (x, y float64) {
 	return mid[0] + graphRing*math.Cos(a), mid[1] + graphRing*math.Sin(a)
 }
 
-// drawName draws a node's name outside the circle.
 func (g Graph) drawName(c *canvas, i int, drawName string, mid [2]float64) {
 	a := g.angle(i)
 	x, y := mid[0]+(graphRing+11)*math.Cos(a), mid[1]+(graphRing+13)*math.Sin(a)+fontSize/3

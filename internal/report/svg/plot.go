@@ -44,7 +44,6 @@ type Span struct {
 }
 
 const (
-	// minSpanWidth keeps short spans visible.
 	minSpanWidth = 1.5
 	plotWidth    = 560.0
 	plotHeight   = 210.0
@@ -205,7 +204,6 @@ type Axis struct {
 	Format func(float64) string
 }
 
-// ruler is an axis fitted to data and pixels.
 type ruler struct {
 	Axis
 	lo, hi   float64 // logarithms for Log
@@ -213,7 +211,6 @@ type ruler struct {
 	ticks    []float64
 }
 
-// fit fits the axis to values and pixels with about want ticks.
 func (a Axis) fit(values []float64, from, to float64, want int) ruler {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for _, v := range values {
@@ -287,7 +284,6 @@ func (r *ruler) fitLog(lo, hi float64) {
 	}
 }
 
-// position maps a value to its pixel.
 func (r ruler) position(v float64) float64 {
 	switch {
 	case r.Scale == Log && v <= 0:

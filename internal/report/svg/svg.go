@@ -24,10 +24,8 @@ func Color(i int) string { return "c" + strconv.Itoa(i%Colors) }
 // fontSize is the size of all labels, in view box units.
 const fontSize = 11.0
 
-// canvas collects an SVG document.
 type canvas struct{ b strings.Builder }
 
-// begin opens the document. label is its description for screen readers.
 func (c *canvas) begin(width, height float64, class, label string) {
 	fmt.Fprintf(&c.b, `<svg xmlns="http://www.w3.org/2000/svg" class="chart %s" viewBox="0 0 %s %s" role="img" aria-label="%s">`,
 		class, formatCoordinate(width), formatCoordinate(height), Escape(label))

@@ -14,9 +14,6 @@ import (
 	"skerry/internal/topology"
 )
 
-// NewRun returns the document of a run.
-func NewRun(d *record.Dir) Run { return newRun(d, report.NewFigures(d)) }
-
 func newRun(d *record.Dir, f report.Figures) Run {
 	r := d.Run
 	doc := Run{Schema: Schema, Name: r.Name, Description: r.Description, Directory: d.Summary.Run, State: f.State, Unfinished: f.Unfinished,
@@ -50,7 +47,6 @@ func newRun(d *record.Dir, f report.Figures) Run {
 	return doc
 }
 
-// operationKinds returns the kinds of operation, those that most cells have first.
 func operationKinds(cells []report.CellFigures) []string {
 	n := map[string]int{}
 	for _, c := range cells {
@@ -247,7 +243,6 @@ type limits struct {
 	pairs      int
 }
 
-// newLimits gives each trial a share of the total, within bounds.
 func newLimits(trials int) limits {
 	share := func(whole, least, most int) int { return min(most, max(least, whole/max(1, trials))) }
 	return limits{points: share(60_000, 120, 1200), nodeValues: share(420_000, 3000, 120_000), nodes: 24,

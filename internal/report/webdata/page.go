@@ -22,7 +22,6 @@ import (
 )
 
 const (
-	// marker is the place of the data in the page. title is replaced.
 	marker = "<!--skerry:data-->"
 	title  = "<title>Skerry report</title>"
 )
@@ -71,7 +70,6 @@ func Write(w io.Writer, page []byte, d *record.Dir) error {
 	return nil
 }
 
-// writeData writes the documents of the run and of its trials. It reads trials in parallel.
 func writeData(w io.Writer, d *record.Dir, run Run) error {
 	blocks := make([]string, len(run.Trials))
 	var g errgroup.Group
@@ -104,7 +102,6 @@ func writeData(w io.Writer, d *record.Dir, run Run) error {
 	return nil
 }
 
-// encodeDocument returns the script element of a document.
 func encodeDocument(name string, v any) (string, error) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "<script type=\"application/x-skerry\" id=\"data-%s\">", name)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/record"
+	"skerry/internal/report"
 	"skerry/internal/report/series"
 	"skerry/internal/testkit"
 )
@@ -33,8 +34,10 @@ func open(t *testing.T, dir string) *record.Dir {
 	return d
 }
 
+func newRunOf(d *record.Dir) Run { return newRun(d, report.NewFigures(d)) }
+
 func TestRunDocument(t *testing.T) {
-	doc := NewRun(open(t, stored))
+	doc := newRunOf(open(t, stored))
 	if doc.Schema != Schema || doc.Name != "two-distances" || doc.Seed != "11" || doc.Tally.Planned != 4 {
 		t.Errorf("head is %q %q seed %q %+v", doc.Schema, doc.Name, doc.Seed, doc.Tally)
 	}
@@ -120,7 +123,7 @@ func TestDocumentsContainNoNull(t *testing.T) {
 	}
 	for _, dir := range []string{stored, damaged} {
 		d := open(t, dir)
-		for name, doc := range map[string]any{"run": NewRun(d), "trial": NewDetail(d, d.Summary.Trials[0], 4), "nothing": NewRun(&record.Dir{})} {
+		for name, doc := range map[string]any{"run": newRunOf(d), "trial": NewDetail(d, d.Summary.Trials[0], 4), "nothing": newRunOf(&record.Dir{})} {
 			text, err := json.Marshal(doc)
 			if err != nil {
 				t.Fatal(err)
@@ -280,7 +283,7 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 
 // Cells are compared by any kind of operation that they have, not by the one there was most of.
 func TestCellLatenciesByOperation(t *testing.T) {
-	doc := NewRun(open(t, stored))
+	doc := newRunOf(open(t, stored))
 	if diff := cmp.Diff([]string{"READ", "UPDATE"}, doc.Operations); diff != "" {
 		t.Error(diff)
 	}

@@ -54,7 +54,6 @@ func WriteResults(w io.Writer, dir string, trials []int) error {
 	return nil
 }
 
-// attemptDirs returns the directories of a trial's attempts in this copy, by name.
 func attemptDirs(dir string, id int) (map[string]string, error) {
 	found := map[string]string{}
 	work, err := record.OpenWorker(dir)
@@ -142,7 +141,6 @@ func ReadResults(r io.Reader, into *record.Writer) (string, error) {
 	}
 }
 
-// truncatedError returns an error if a result with this name is incomplete.
 func truncatedError(name string) error {
 	if name == "" {
 		return nil
@@ -151,7 +149,6 @@ func truncatedError(name string) error {
 }
 
 const (
-	// maxDeliveries is the number of attempts to upload an object.
 	maxDeliveries = 5
 	// deliveryTimeout bounds all attempts; executors kill a finished worker soon after.
 	deliveryTimeout = 5 * time.Minute
@@ -180,7 +177,6 @@ func DeliverResults(ctx context.Context, to string, send func(io.Writer) error) 
 	return nil
 }
 
-// putObject uploads an object to a signed link, with retries.
 func putObject(ctx context.Context, link string, object []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, deliveryTimeout)
 	defer cancel()

@@ -213,7 +213,6 @@ func (f Figure) ranked(s race.Standing) Figure {
 	return f
 }
 
-// valueOfScore inverts scoreTrial.
 func valueOfScore(u metric.Unit, score float64) float64 {
 	switch u {
 	case metric.Rate:

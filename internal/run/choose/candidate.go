@@ -52,7 +52,6 @@ type Excluded struct {
 	Why string `json:"why"`
 }
 
-// findCandidates returns the possible candidates, and the excluded ones with reasons.
 func findCandidates(n Needs, registry []database.About, memory int64) (in []Candidate, out []Excluded, err error) {
 	place := n.wholePlace()
 	known := map[string]database.About{}
@@ -131,7 +130,6 @@ func (n Needs) rejectionReason(c Candidate, db database.Database, nodes int) str
 	return ""
 }
 
-// wholePlace returns the cloud as database choices see it.
 func (n Needs) wholePlace() database.Placement {
 	var nodes []string
 	for _, x := range n.built.Nodes {

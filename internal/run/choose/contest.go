@@ -219,7 +219,6 @@ func (c *Contest) Run(ctx context.Context, measure Measure, report func(line str
 	return nil
 }
 
-// lanes returns how many heats may run concurrently, based on the use of earlier ones.
 func (c *Contest) lanes() int {
 	if c.Elsewhere {
 		if c.Needs.Parallel == experiment.Auto {
@@ -236,7 +235,6 @@ func (c *Contest) lanes() int {
 	return runner.MaxParallel(c.Needs.Parallel, ended)
 }
 
-// autoElsewhere is the default number of concurrent trials of an executor.
 const autoElsewhere = 8
 
 // runHeats runs heats concurrently and adds their results in order, so that a replay leads to the same
@@ -262,7 +260,6 @@ func (c *Contest) runHeats(ctx context.Context, heats []race.Heat, measure Measu
 	return err
 }
 
-// addRun adds a heat's run to the race and returns a progress line.
 func (c *Contest) addRun(h race.Heat, d *record.Dir) string {
 	c.runs[h] = d
 	result := c.raceResult(h, d)
@@ -294,7 +291,6 @@ func (c *Contest) Replay() error {
 	}
 }
 
-// runHeat measures one heat unless it has been measured.
 func (c *Contest) runHeat(ctx context.Context, h race.Heat, measure Measure, at Lane) (*record.Dir, error) {
 	path, text, err := c.writeExperiment(h)
 	if err != nil {

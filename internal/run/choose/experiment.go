@@ -42,7 +42,6 @@ func (d BadDay) farSite() string {
 	return d.Far.Of
 }
 
-// eventName is the name of the event in metrics.
 func (d BadDay) eventName() string {
 	if kind, _, _ := strings.Cut(d.Label(), " "); d.Name == "" {
 		return kind
@@ -59,7 +58,6 @@ func (d BadDay) hasEvent(name string) bool {
 	return len(d.Events) == 0 && (d.eventName() == name || d.Label() == name)
 }
 
-// dayEvents returns the events of the day for an experiment.
 func (n Needs) dayEvents(d BadDay) []any {
 	if len(d.Events) > 0 {
 		events := make([]any, len(d.Events))
@@ -118,7 +116,6 @@ func (n Needs) siteLinks(site string) map[string]any {
 	return map[string]any{"ids": ids}
 }
 
-// measureTime returns how long a day is measured.
 func (n Needs) measureTime(d *BadDay) unit.Duration {
 	if d == nil {
 		return n.Measure
@@ -126,7 +123,6 @@ func (n Needs) measureTime(d *BadDay) unit.Duration {
 	return 2*n.Measure + n.Lasts
 }
 
-// setupGuess is the assumed set-up time of a heat until one has been measured.
 const setupGuess = 20 * time.Second
 
 // poolNames returns the names of several clients in metrics ("singapore.p99"), nil for a single one.
@@ -148,7 +144,6 @@ func poolName(site string) string {
 	return name
 }
 
-// checkClients checks the restrictions of several clients.
 func (n Needs) checkClients() (ps strict.Problems) {
 	if len(n.Client) < 2 {
 		return nil
@@ -201,7 +196,6 @@ func (n Needs) workloads() (pools []map[string]any) {
 // for their timeout and must not block the others; PostgreSQL accepts 400 connections here.
 const maxConnections = 256
 
-// inFlight returns the requests in flight allowed at a client with so many threads.
 func (n Needs) inFlight(threads int) int {
 	return max(4*threads, maxConnections/max(1, len(n.Client)))
 }

@@ -18,7 +18,6 @@ import (
 // StateSchema is the version of choice.json.
 const StateSchema = "skerry/choice/v1"
 
-// Files of a choice's folder.
 const (
 	stateFile = "choice.json"
 	needsFile = "needs.yaml"

@@ -18,7 +18,6 @@ import (
 	"skerry/internal/record/metric"
 )
 
-// experimentYAML returns the experiment file of a candidate on a day.
 func (n Needs) experimentYAML(c Candidate, day string) ([]byte, error) {
 	base := map[string]any{"name": c.Database}
 	if len(c.Options) > 0 {
@@ -67,7 +66,6 @@ func (n Needs) experimentYAML(c Candidate, day string) ([]byte, error) {
 	return text, nil
 }
 
-// badDay returns nil for the quiet day.
 func (n Needs) badDay(label string) *BadDay {
 	if i := slices.IndexFunc(n.BadDays, func(d BadDay) bool { return d.Label() == label }); i >= 0 {
 		return &n.BadDays[i]
@@ -96,7 +94,6 @@ func (n Needs) assertions(day string) (assertions []metric.Assertion) {
 	return assertions
 }
 
-// runsDir returns the parent of a heat's run directories.
 func (c *Contest) runsDir(h race.Heat) string {
 	return filepath.Join(c.Dir, "runs", h.Candidate, Slug(h.Day), fmt.Sprint(h.N))
 }

@@ -175,7 +175,6 @@ func Parse(path string, data []byte) (Needs, error) {
 	return n, nil
 }
 
-// check finds mistakes that the types allow.
 func (n Needs) check() (ps strict.Problems) {
 	report := func(path, hint, format string, args ...any) {
 		ps = append(ps, strict.Problem{Path: path, Message: fmt.Sprintf(format, args...), Hint: hint})
@@ -249,7 +248,6 @@ func (n Needs) requiredReads() database.Reads {
 	return promise
 }
 
-// losesNothing reports whether no acknowledged write may be lost.
 func (n Needs) losesNothing() bool {
 	return slices.ContainsFunc(n.Must, func(m Must) bool {
 		return strings.ReplaceAll(m.Line, " ", "") == "lost_writes==0"

@@ -22,7 +22,6 @@ const (
 // many nodes.
 const busyShare = 0.8
 
-// raceResult converts a heat's trial into a result of the race.
 func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 	r := race.Result{Heat: h, Margins: map[string]float64{}, Cost: c.addPeriod(d)}
 	t, ok := firstTrial(d)
@@ -106,7 +105,6 @@ func onlyDatabaseReasons(t record.Trial) bool {
 	return len(t.Verdict.Kinds) > 0
 }
 
-// firstTrial returns the only trial of a heat's run.
 func firstTrial(d *record.Dir) (record.Trial, bool) {
 	if d == nil || len(d.Summary.Trials) == 0 {
 		return record.Trial{}, false
@@ -164,7 +162,6 @@ func needMargin(l metric.Assertion, t record.Trial) float64 {
 	return math.Log(value / limit)
 }
 
-// progressLine describes the result of a heat.
 func (c *Contest) progressLine(r race.Result) string {
 	text := r.Void
 	if t, ok := firstTrial(c.runs[r.Heat]); text == "" && ok {
@@ -181,7 +178,6 @@ func (c *Contest) progressLine(r race.Result) string {
 	)
 }
 
-// formatFigures formats the preferred figures of a trial.
 func (c *Contest) formatFigures(t record.Trial) (text string) {
 	for _, name := range c.Needs.Prefer {
 		if v, ok := trialFigure(t, name); ok {

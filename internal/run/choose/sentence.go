@@ -12,7 +12,6 @@ import (
 	"skerry/internal/run/runner"
 )
 
-// summarySentence returns the answer. Its first sentence alone is an answer, too.
 func (a Answer) summarySentence() string {
 	in := slices.DeleteFunc(slices.Clone(a.Candidates), func(v Verdict) bool { return v.Out != "" })
 	if len(in) == 0 {
@@ -47,7 +46,6 @@ func (v Verdict) phrase() string {
 	return fmt.Sprintf("%s (%s)", v.Database, v.Choice.Name)
 }
 
-// noneSentence says which needs no candidate meets, and which candidate is closest.
 func (a Answer) noneSentence() string {
 	near := a.nearest()
 	if near == nil {
@@ -75,7 +73,6 @@ func (a Answer) noneSentence() string {
 	return text + fmt.Sprintf(" The closest overall is %s: %s.", near.phrase(), near.Why)
 }
 
-// onDay formats a day within a sentence.
 func onDay(day string) string {
 	if day == race.Quiet {
 		return "on the quiet day"
@@ -109,7 +106,6 @@ func (a Answer) confidence() string {
 	return text + "." + basis + "." + noise
 }
 
-// timesInHundred formats a share as a number of times in 100.
 func timesInHundred(share float64) string {
 	switch n := math.Round(100 * share); {
 	case n >= 100 && share < 1:
@@ -184,7 +180,6 @@ func (a Answer) Err() error {
 	return ErrNone
 }
 
-// winner returns the best candidate that meets the needs, nil if there is none.
 func (a Answer) winner() *Verdict {
 	if len(a.Candidates) == 0 || a.Candidates[0].Out != "" || len(a.Candidates[0].Figures) == 0 {
 		return nil
@@ -203,7 +198,6 @@ func (l Load) describe() string {
 // OptionNames returns the names of a candidate's options, sorted.
 func OptionNames(c Candidate) []string { return slices.Sorted(maps.Keys(c.Options)) }
 
-// failedNeeds counts the failed needs of all days.
 func (v Verdict) failedNeeds() (n int) {
 	for _, need := range v.Needs {
 		if need.State == NotMet {
@@ -301,7 +295,6 @@ func (a Answer) Compare(raced Answer) string {
 		won.phrase(), best.phrase(), x.Name, x, y, within)
 }
 
-// repetitionText says how often everything was measured.
 func (a Answer) repetitionText() string {
 	if a.Repetitions == 1 {
 		return "once each"

@@ -33,7 +33,6 @@ type Verdict struct {
 	Files map[string]string   `json:"files,omitempty"`
 }
 
-// States of a need.
 const (
 	Met       = "met"
 	NotMet    = "not met"
@@ -172,7 +171,6 @@ func formatMeasured(l metric.Assertion, a record.Assertion) string {
 	return l.Metric.Unit.Format(v)
 }
 
-// dayNeeds returns the states of a day's needs.
 func (c *Contest) dayNeeds(trials []record.Trial, day string) (dayNeeds []Need) {
 	for _, l := range c.Needs.assertions(day) {
 		n := Need{Text: l.Text, Day: day, N: len(trials)}

@@ -144,7 +144,6 @@ func (c *claim) write() error {
 	return nil
 }
 
-// close removes the claim.
 func (c *claim) close() error {
 	c.stop()
 	c.beats.Wait()

@@ -38,13 +38,12 @@ type Config struct {
 	beat time.Duration // of the claim, 0 for the default
 }
 
-// dispatcher is a run in progress.
 type dispatcher struct {
 	Config
 	remote   *runner.RemoteRun
 	writer   *record.Writer
 	executor executor.Executor
-	limits   executor.Limits
+	limits   executor.Capacity
 	feed     *live.Feed
 	dir, cwd string // absolute paths
 
@@ -67,7 +66,6 @@ type dispatcher struct {
 	failed         int
 }
 
-// submittedTask is a task that the executor has not finished.
 type submittedTask struct {
 	task       record.Task
 	number     int // of its submission
@@ -164,7 +162,6 @@ func (s *dispatcher) run(ctx context.Context) error {
 	return errors.Join(err, s.executor.Close(), s.writer.Finish())
 }
 
-// prepare creates the executor's folder and finds the remaining trials.
 func (s *dispatcher) prepare() error {
 	s.writer = s.remote.Writer()
 	if s.limits.Warning != nil {
@@ -273,7 +270,6 @@ func (s *dispatcher) cancel() error {
 	return err
 }
 
-// outcome returns the error of a run whose tasks have all ended.
 func (s *dispatcher) outcome() error {
 	if len(s.lost) == 0 {
 		return s.remote.Outcome()

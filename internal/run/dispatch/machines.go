@@ -117,7 +117,6 @@ func (b *machineHealth) recordEnd(where string, measured bool) {
 	b.emptyTasks[where]++
 }
 
-// faulty returns the machines that get no more tasks.
 func (b *machineHealth) faulty() []string {
 	if !b.anyMeasured {
 		return nil

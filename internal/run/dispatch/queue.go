@@ -28,7 +28,6 @@ const (
 	maxFirstFailures = 3
 )
 
-// runQueue runs until all tasks have ended, or ctx ends.
 func (s *dispatcher) runQueue(ctx context.Context) error {
 	for {
 		s.pace.begin()
@@ -99,7 +98,6 @@ func (s *dispatcher) collect() error {
 	return nil
 }
 
-// updateTasks applies the polled status of every submitted task.
 func (s *dispatcher) updateTasks(found map[int]executor.Status) {
 	for id, h := range s.open {
 		status, known := found[id]

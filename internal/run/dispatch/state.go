@@ -22,7 +22,6 @@ import (
 	"skerry/internal/run/live"
 )
 
-// stateSchema is the version of engine/state.json.
 const stateSchema = "skerry/engine/v1"
 
 // State is engine/state.json: unfinished submissions. Only the run's controller writes it; a resuming
@@ -74,13 +73,11 @@ func (s *State) write(dir string) error {
 	return nil
 }
 
-// Limits of the live state.
 const (
 	maxTasksAt  = 200
 	maxTroubles = 50
 )
 
-// publishTasks publishes the state of the tasks in the terminal and the live state.
 func (s *dispatcher) publishTasks() {
 	now := live.Tasks{On: s.state.On, Waiting: len(s.queue), Lost: s.state.Tasks.Lost, Troubles: s.state.Tasks.Troubles, At: []live.TaskAt{}}
 	for id, h := range s.open {

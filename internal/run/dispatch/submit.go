@@ -49,7 +49,6 @@ func (s *dispatcher) submit(ctx context.Context) error {
 	return nil
 }
 
-// newBatch returns the next batch and writes its task file.
 func (s *dispatcher) newBatch(tasks []record.Task) (executor.Batch, error) {
 	b := executor.Batch{
 		Run: s.writer.Run().Name, Dir: s.dir, Number: s.state.Next, Rerun: s.rerun || s.Suspect, Token: s.state.Token,
@@ -98,7 +97,7 @@ func Print(ctx context.Context, c Config, to io.Writer) (dir string, err error) 
 		return s.dir, err
 	}
 	if s.limits, err = s.executor.Check(ctx); err != nil { // it may be on another machine
-		s.limits = executor.Limits{Batch: len(s.queue), Total: len(s.queue)}
+		s.limits = executor.Capacity{Batch: len(s.queue), Total: len(s.queue)}
 	}
 	for len(s.queue) > 0 {
 		n := min(len(s.queue), s.limits.Batch)

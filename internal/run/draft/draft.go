@@ -38,7 +38,6 @@ type Places struct {
 	Links []string `json:"links"` // at most mostLinks
 }
 
-// mostLinks bounds a list that a person chooses from.
 const mostLinks = 400
 
 func NewPlaces(t topology.Topology) Places {

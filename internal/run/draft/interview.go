@@ -88,7 +88,6 @@ func (q Question) prompt() string {
 	return fmt.Sprintf("%s [%s]: ", q.text, q.preset())
 }
 
-// preset returns the current answer as a user would write it.
 func (q Question) preset() string {
 	text := ""
 	switch v := q.into.(type) {
@@ -110,7 +109,6 @@ func (q Question) preset() string {
 	return firstNonBlank(text, q.empty)
 }
 
-// set parses an answer.
 func (q Question) set(text string) (err error) {
 	switch v := q.into.(type) {
 	case *string:

@@ -22,7 +22,7 @@ import (
 // Executor runs tasks. Its methods are not called concurrently.
 type Executor interface {
 	// Check returns how many tasks the executor accepts, or why it accepts none.
-	Check(ctx context.Context) (Limits, error)
+	Check(ctx context.Context) (Capacity, error)
 	// Submit submits a batch, or its first tasks. ErrFull means that no more tasks are accepted for now.
 	Submit(ctx context.Context, b Batch) (Submission, error)
 	// Poll returns the status, by task ID, of the tasks that the executor still knows.
@@ -53,8 +53,8 @@ var ErrUnavailable = errors.New("engine not available")
 // ErrFatal means that no task can succeed: the run stops and the other tasks are cancelled.
 var ErrFatal = errors.New("no task can succeed")
 
-// Limits are the capacity of an executor.
-type Limits struct {
+// Capacity is how much an executor accepts.
+type Capacity struct {
 	Batch int // tasks per submission
 	Total int // unfinished tasks
 	// Warning describes problems that do not prevent submissions.

@@ -26,7 +26,6 @@ import (
 // SocketFile is the socket's name in a run directory. Only its owner may connect.
 const SocketFile = "live.sock"
 
-// eventLimit bounds the text of an event, in bytes.
 const eventLimit = 64 << 10
 
 // closeTimeout bounds how long followers may take to read the end.

@@ -43,19 +43,16 @@ type LabOptions struct {
 	Links string
 }
 
-// Transports between machines.
 const (
 	Encrypted = "encrypted"
 	Plain     = "plain"
 )
 
-// Kinds of links between machines.
 const (
 	Emulated = "emulated"
 	Real     = "real"
 )
 
-// clockProbes is the number of probes of a machine's clock.
 const clockProbes = 20
 
 func New(list []inventory.Entry, o transport.Options) *Machines {
@@ -162,7 +159,6 @@ func (m *Machines) connectAll(ctx context.Context, rules map[string]string) (los
 	return lost, nil
 }
 
-// connect connects to a machine and probes its clock.
 func (m *Machines) connect(ctx context.Context, x inventory.Entry) (*transport.Connection, error) {
 	c, err := transport.Open(ctx, x, m.options)
 	if err != nil {
@@ -183,7 +179,6 @@ func isGone(c *transport.Connection) bool {
 	}
 }
 
-// isOptional reports whether labs may omit a machine.
 func isOptional(x inventory.Entry, rules map[string]string) bool {
 	for _, name := range rules {
 		if name == x.Name {

@@ -44,7 +44,6 @@ type capacity struct {
 	tooMany  int             // smallest number with a suspect trial; 0 if none
 }
 
-// cellUse is the highest use of the trials of a cell.
 type cellUse struct {
 	use
 	parameters map[string]any
@@ -127,7 +126,6 @@ func (r *capacity) restoreUse(plan []record.Planned, ended []record.Trial) {
 	}
 }
 
-// adjustLimit updates allowed after a trial that ran as one of several.
 func (r *capacity) adjustLimit(together int, t record.Trial) {
 	switch {
 	case t.Verdict.State != record.Suspect && together >= r.allowed && (r.tooMany == 0 || together+1 < r.tooMany):

@@ -28,7 +28,6 @@ type lane struct {
 	at       *attempt // nil while the lane is free
 }
 
-// attempt is a trial in progress.
 type attempt struct {
 	planned record.Planned
 	lane    *lane
@@ -40,7 +39,6 @@ type attempt struct {
 	err     error
 }
 
-// lanes runs the remaining trials of a plan.
 type lanes struct {
 	*run
 	capacity    *capacity
@@ -96,7 +94,6 @@ func (l *lanes) runAll(ctx context.Context) error {
 	}
 }
 
-// startNext starts the next trial in a free lane if there is capacity.
 func (l *lanes) startNext(ctx context.Context) bool {
 	if len(l.left) == 0 || l.stopped != nil || ctx.Err() != nil && len(l.running()) > 0 {
 		return false
@@ -151,7 +148,6 @@ func (l *lanes) running() (all []record.Planned) {
 	return all
 }
 
-// label returns the prefix of a trial's progress lines.
 func (l *lanes) label(a *attempt) string {
 	if len(l.all) > 1 {
 		return fmt.Sprintf("trial %d", a.planned.ID)
@@ -167,7 +163,6 @@ func (l *lanes) label(a *attempt) string {
 	return label
 }
 
-// finishTrial processes an ended trial.
 func (l *lanes) finishTrial(ctx context.Context, a *attempt) {
 	l.times.add(a.forms, time.Since(a.begun))
 	if len(l.all) > 1 {
@@ -199,7 +194,6 @@ func (l *lanes) finishTrial(ctx context.Context, a *attempt) {
 	}
 }
 
-// publishLanes publishes the state of several lanes.
 func (l *lanes) publishLanes() {
 	if len(l.all) == 1 {
 		return
@@ -233,7 +227,6 @@ func (l *lanes) closePools(ctx context.Context, some []*lane) error {
 	return errors.Join(errs...)
 }
 
-// soleLane returns the first lane, for trials that run alone.
 func (l *lanes) soleLane() *lane {
 	l.all[0].phases = l.Phases
 	return l.all[0]
@@ -253,7 +246,6 @@ func (t *trialTimes) add(forms bool, d time.Duration) {
 
 func (t trialTimes) known() bool { return len(t.forming)+len(t.reusing) > 0 }
 
-// estimate returns the expected duration of so many further trials.
 func (t trialTimes) estimate(forming, reusing int) time.Duration {
 	return median(t.forming, t.reusing)*time.Duration(forming) + median(t.reusing, t.forming)*time.Duration(reusing)
 }
@@ -269,7 +261,6 @@ func median(times, instead []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(times))[(len(times)-1)/2]
 }
 
-// reusesCluster reports whether a trial can run on a cluster with the key.
 func (r *run) reusesCluster(id int, footing string) bool {
 	return footing != "" && r.clusterKeys[id] == footing
 }

@@ -16,7 +16,6 @@ func (r *run) failedError(failed, of int) error {
 	return advice.With(fmt.Errorf("%d of %d %w", failed, of, ErrTrials), "%s", failureAdvice(r.writer.Summary().Trials, r.writer.Dir()))
 }
 
-// abortError ends a run after several failures in a row.
 func (r *run) abortError(inARow int, last record.Trial) error {
 	return advice.With(
 		fmt.Errorf("%d %w in a row; the last error: %s", inARow, ErrTrials, last.Error), "%s",
@@ -52,7 +51,6 @@ func sameCause(trials []record.Trial) bool {
 // variableParts match what differs between messages of one cause: times, addresses, process IDs.
 var variableParts = regexp.MustCompile(`[0-9][0-9.]*(ns|us|µs|ms|s|m|h)?`)
 
-// normalizeError returns the first line of an error without numbers.
 func normalizeError(message string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
 	return variableParts.ReplaceAllString(line, "0")

@@ -16,7 +16,6 @@ import (
 	"skerry/internal/run/trial"
 )
 
-// planTrials returns the plan for run.json, in the order of running.
 func planTrials(e experiment.Experiment) []record.Planned {
 	cells := e.Plan()
 	perRepetition := len(cells) / max(1, e.Repetitions)
@@ -73,7 +72,6 @@ func clusterSharing(plan []experiment.Cell) map[string]trial.Sharing {
 	return all
 }
 
-// checkPlan returns an error if a run cannot be resumed with a plan.
 func checkPlan(recorded, now []record.Planned) error {
 	same := len(recorded) == len(now)
 	for i := 0; same && i < len(now); i++ {
@@ -87,7 +85,6 @@ func checkPlan(recorded, now []record.Planned) error {
 	return nil
 }
 
-// checkFiles returns an error if a file of the experiment has changed.
 func checkFiles(recorded, now map[string]string) error {
 	for _, path := range slices.Sorted(maps.Keys(recorded)) {
 		if now[path] != recorded[path] {
@@ -111,7 +108,6 @@ func encodeParameters(p map[string]any) map[string]string {
 	return out
 }
 
-// describe names a trial by its parameters, in the order of the matrix.
 func (r *run) describe(p record.Planned) string {
 	var parts []string
 	for _, axis := range r.cells[p.ID].Axes {
@@ -120,7 +116,6 @@ func (r *run) describe(p record.Planned) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// report prints the final line of a trial.
 func (r *run) report(which string, p record.Planned, t record.Trial) {
 	head := which + " " + r.describe(p)
 	switch t.State {

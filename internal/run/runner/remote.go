@@ -72,7 +72,6 @@ func (o *RemoteRun) index(plan []record.Planned) {
 
 func (o *RemoteRun) Writer() *record.Writer { return o.writer }
 
-// maxLiveTrials is the largest run whose trials are published one by one.
 const maxLiveTrials = 10_000
 
 // OpenFeed publishes the run until close is called; feed may be nil.

@@ -107,7 +107,6 @@ func Resume(ctx context.Context, dir string, c Config) (err error) {
 	return r.runPlan(ctx)
 }
 
-// checkDatabases refuses to mix trials of different database versions.
 func (r *run) checkDatabases(recorded map[string]string) error {
 	for name, was := range recorded {
 		if found := r.installed[name].Version; found != was {
@@ -118,12 +117,10 @@ func (r *run) checkDatabases(recorded map[string]string) error {
 	return nil
 }
 
-// trialOpener is the run directory in which trials are recorded.
 type trialOpener interface {
 	OpenTrial(id int) (*record.TrialWriter, error)
 }
 
-// run is a run in progress.
 type run struct {
 	Config
 	installed   map[string]database.Installation // by database key
@@ -186,7 +183,6 @@ func (r *run) closeMachines() error {
 	return r.machines.Close()
 }
 
-// newRecord returns the initial run.json.
 func (c Config) newRecord() (record.Run, error) {
 	expanded, err := c.Experiment.JSON()
 	if err != nil {
@@ -204,7 +200,6 @@ func (c Config) newRecord() (record.Run, error) {
 	}, nil
 }
 
-// runPlan runs the remaining trials.
 func (r *run) runPlan(ctx context.Context) error {
 	r.opener, r.onLab = r.writer, r.recordLab
 	err := r.writer.Update(func(run *record.Run) {
@@ -238,7 +233,6 @@ func (r *run) runTrials(ctx context.Context) error {
 	return errors.Join(r.assertionError(), r.suspectError())
 }
 
-// suspectError lists the suspect trials of a strict run.
 func (r *run) suspectError() error {
 	if !r.Strict {
 		return nil
@@ -301,7 +295,6 @@ func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Tr
 	})
 }
 
-// labName returns a name that is unique on this machine.
 func (r *run) labName(id int) string {
 	name := fmt.Sprintf("run-%d-%d", os.Getpid(), id)
 	if r.Lane > 0 {
@@ -310,7 +303,6 @@ func (r *run) labName(id int) string {
 	return name
 }
 
-// recordLab stores the link engine and the warnings of labs in run.json.
 func (r *run) recordLab(engine, why string, warnings []string) error {
 	was := r.writer.Run()
 	added := slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return slices.Contains(was.Warnings, w) })

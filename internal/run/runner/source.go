@@ -52,7 +52,6 @@ func (c *Config) SetSource(source record.File, databases map[string]database.Dat
 	return experiment.CheckCapabilities(c.Experiment, databases)
 }
 
-// parseInstallations parses NAME=PATH arguments.
 func parseInstallations(args []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, s := range args {

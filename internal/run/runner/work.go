@@ -62,7 +62,6 @@ func (r *run) checkProgram(was record.Versions) (err error) {
 	return err
 }
 
-// calibrate measures this machine for the records of the following trials.
 func (r *run) calibrate(ctx context.Context) error {
 	r.Progress.Livef("calibrating this machine")
 	c, err := calibrateMachine(ctx)
@@ -130,7 +129,6 @@ const (
 	echoes     = 2000
 )
 
-// calibrateMachine measures the speed of the driver and of loopback.
 func calibrateMachine(ctx context.Context) (record.Calibration, error) {
 	var c record.Calibration
 	var driver []float64
@@ -201,7 +199,6 @@ func measureLoopback(ctx context.Context) (trips []time.Duration, err error) {
 	return trips, ctx.Err()
 }
 
-// echoConn echoes the data of one connection.
 func echoConn(l net.Listener) error {
 	c, err := l.Accept()
 	if err != nil {

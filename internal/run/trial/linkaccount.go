@@ -17,7 +17,7 @@ type linkAccount struct {
 	began time.Time
 	read  time.Time // of the last reading; zero before start and after finish
 	last  map[string]link.Stats
-	check linkcheck.Check
+	check linkcheck.Checker
 }
 
 // start makes a reading the start of the measurement.

@@ -3,7 +3,7 @@ import { duration, figure, percent, plural, units } from '../format/format'
 import { h, replace, s } from '../ui/dom'
 import { wide } from '../ui/table'
 import { theme } from '../ui/theme'
-import type { Report as Comparison, Figures, LinkFigure, Metric } from '../go/compare'
+import type { Report as Comparison, SideFigures, LinkFigure, Metric } from '../go/compare'
 import type { Cell as CellRow } from '../go/serve'
 import { compare, detail, reportOf, runs } from './api'
 import { courses } from './courses'
@@ -23,11 +23,11 @@ export function write(v: number, unit: string): string {
 export function strip(m: Metric): SVGElement {
   const t = theme()
   const all = [...m.a.values, ...m.b.values]
-  const span = (f: Figures) => [f.mean - (f.ci95 ?? 0), f.mean + (f.ci95 ?? 0)]
+  const span = (f: SideFigures) => [f.mean - (f.ci95 ?? 0), f.mean + (f.ci95 ?? 0)]
   const lo = Math.min(...all, ...span(m.a), ...span(m.b))
   const hi = Math.max(...all, ...span(m.a), ...span(m.b))
   const x = (v: number) => 8 + 164 * (hi > lo ? (v - lo) / (hi - lo) : 0.5)
-  const side = (f: Figures, y: number, colour: string) => [
+  const side = (f: SideFigures, y: number, colour: string) => [
     s('line', { x1: x(span(f)[0]!), x2: x(span(f)[1]!), y1: y, y2: y, stroke: colour, 'stroke-width': 5, 'stroke-opacity': 0.3,
       'stroke-linecap': 'round' }),
     ...f.values.map((v) => s('circle', { cx: x(v), cy: y, r: 3, fill: 'none', stroke: colour })),
@@ -161,8 +161,8 @@ export function linkFigure(f: LinkFigure): string {
 }
 
 function row(m: Metric): HTMLElement {
-  const value = (f: Figures) => [write(f.mean, m.unit), f.ci95 !== undefined ? h('span', { class: 'muted' }, ` ± ${write(f.ci95, m.unit)}`)
-    : null]
+  const value = (f: SideFigures) => [write(f.mean, m.unit),
+    f.ci95 !== undefined ? h('span', { class: 'muted' }, ` ± ${write(f.ci95, m.unit)}`) : null]
   const sure = m.p !== undefined && m.p < 0.05
   return h('tr', { title: m.sentence }, h('th', { scope: 'row' }, m.name), h('td', { class: 'num' }, value(m.a)),
     h('td', { class: 'num' }, value(m.b)),

@@ -31,18 +31,6 @@ export interface CPUSide {
   cdf: Point[]
 }
 
-/** Figures are the repetitions of one side. */
-export interface Figures {
-  n: number
-  mean: number
-  /** sd and Variance are nil for one repetition. */
-  sd?: number
-  variance?: number
-  /** ci95 is the half-width of the 95 % interval of the mean, nil for one repetition. */
-  ci95?: number
-  values: number[]
-}
-
 /** LinkFigure is the mean over one side's trials of the measurements of a link. */
 export interface LinkFigure {
   /** real marks a link without emulation. SetMS is the configured round trip of an emulated link. */
@@ -78,8 +66,8 @@ export interface Metric {
    */
   leading?: boolean
   same_as?: string
-  a: Figures
-  b: Figures
+  a: SideFigures
+  b: SideFigures
   /** change is B's mean divided by A's, minus 1; nil if A's is 0. */
   change?: number
   /**
@@ -143,4 +131,16 @@ export interface Side {
   trials: number[]
   /** suspect is set if no repetition was valid and the suspect ones are used. */
   suspect?: boolean
+}
+
+/** SideFigures are the repetitions of one side. */
+export interface SideFigures {
+  n: number
+  mean: number
+  /** sd and Variance are nil for one repetition. */
+  sd?: number
+  variance?: number
+  /** ci95 is the half-width of the 95 % interval of the mean, nil for one repetition. */
+  ci95?: number
+  values: number[]
 }

@@ -56,9 +56,9 @@ const (
 )
 
 // Check verifies the permission to create Jobs.
-func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
+func (e *Executor) Check(ctx context.Context) (executor.Capacity, error) {
 	if e.Image == "" {
-		return executor.Limits{}, advice.With(
+		return executor.Capacity{}, advice.With(
 			errors.New("no image with skerry and the databases given"),
 			"pass --image; see docs/engines.md for how to build it",
 		)
@@ -66,20 +66,20 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 	for _, what := range []string{"jobs.batch", "configmaps"} {
 		out, err := e.kubectl(ctx, nil, "auth", "can-i", "create", what)
 		if answer := strings.TrimSpace(string(out)); answer == "no" {
-			return executor.Limits{}, advice.With(
+			return executor.Capacity{}, advice.With(
 				fmt.Errorf("no permission to create %s", what),
 				"request the permission, or use another namespace: --on kubernetes:NAMESPACE",
 			)
 		}
 		if err != nil {
-			return executor.Limits{}, fmt.Errorf("check permissions: %w", err)
+			return executor.Capacity{}, fmt.Errorf("check permissions: %w", err)
 		}
 	}
-	limits := executor.Limits{Batch: maxBatch, Total: maxTotal}
+	limits := executor.Capacity{Batch: maxBatch, Total: maxTotal}
 	if e.store != nil {
 		var err error
 		if limits.Warning, err = e.store.check(ctx); err != nil {
-			return executor.Limits{}, err
+			return executor.Capacity{}, err
 		}
 	}
 	return limits, nil

@@ -136,7 +136,6 @@ func ownerReferences(job, uid string) []any {
 	return []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": uid}}
 }
 
-// labelValue returns a text as a valid label value.
 func labelValue(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {

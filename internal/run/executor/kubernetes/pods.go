@@ -15,7 +15,6 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// pod is the part of a pod that Poll needs.
 type pod struct {
 	Metadata struct {
 		Name        string            `json:"name"`
@@ -153,7 +152,6 @@ func (e *Executor) listJobs(ctx context.Context, refs []string) (map[string]map[
 	return ended, nil
 }
 
-// podStatus derives the status of a task from its pod.
 func podStatus(p pod) executor.Status {
 	s := executor.Status{Machine: p.Spec.Node, Reason: strings.ToLower(p.Status.Phase)}
 	disrupted := ""
@@ -186,7 +184,6 @@ func podStatus(p pod) executor.Status {
 	return s
 }
 
-// imageError returns why a pod's image cannot be pulled, "" if it can.
 func imageError(p pod) string {
 	for _, c := range p.Status.Containers {
 		w := c.State.Waiting
@@ -205,7 +202,6 @@ func podIndex(pod, job string) (int, bool) {
 	return i, is && cut && err == nil
 }
 
-// podOutput is the collected output of a pod: its log, and its results in the store.
 type podOutput struct {
 	done   bool
 	tries  int
@@ -244,7 +240,6 @@ func (e *Executor) trackOutput(pod, job string, index int, status executor.Statu
 	return status
 }
 
-// collect starts collecting the output of a pod.
 func (e *Executor) collect(t *podOutput, pod, job string, index int, state executor.State) {
 	t.tries++
 	e.collecting.Go(func() {

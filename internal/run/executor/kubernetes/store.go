@@ -35,10 +35,8 @@ type store interface {
 
 var errNoResult = errors.New("nothing was left")
 
-// resultKey is the name of a task's results in a store.
 func resultKey(job string, index int) string { return job + "-" + strconv.Itoa(index) }
 
-// openStore returns the store of --results.
 func (e *Executor) openStore(results string) (store, error) {
 	switch {
 	case results == "" || results == "logs":
@@ -155,7 +153,6 @@ func (s *claimStore) remove(ctx context.Context, key string) error {
 	return s.exec(ctx, io.Discard, "rm", "-f", "/results/"+key)
 }
 
-// exec runs a command in the reader.
 func (s *claimStore) exec(ctx context.Context, out io.Writer, args ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

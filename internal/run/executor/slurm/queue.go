@@ -64,7 +64,6 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 	return found, nil
 }
 
-// parseState maps a job state, %T of squeue.
 func parseState(slurm string) executor.State {
 	switch slurm {
 	case "PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "SUSPENDED", "RESV_DEL_HOLD":
@@ -133,7 +132,6 @@ const (
 	maxScript = 4 << 20
 )
 
-// encodePlan returns the packed plan of a batch for its script.
 func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 	packed, err := e.home.PackPlan(b.Trials())
 	if err != nil {
@@ -149,7 +147,6 @@ func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 	return plan, nil
 }
 
-// fetchedTask is the fetched output of a task.
 type fetchedTask struct {
 	running bool
 	output  string
@@ -219,7 +216,6 @@ func (e *Executor) fetchResults(job, file string) (string, error) {
 	return output, nil
 }
 
-// srun returns a command that runs next to a job's script.
 func (e *Executor) srun(job string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(e.ctx, "srun", append([]string{
 		"--jobid=" + job, "--overlap", "--nodes=1", "--ntasks=1", "--input=none", "--quiet", "--chdir=/",

@@ -117,7 +117,6 @@ func (e *Executor) arguments(b executor.Batch) ([]string, error) {
 	return args, nil
 }
 
-// jobName returns a name that shows the experiment and is unique.
 func jobName(b executor.Batch) string {
 	run := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {

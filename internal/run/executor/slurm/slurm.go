@@ -62,19 +62,19 @@ const (
 )
 
 // Check reads the cluster's limits. It leaves half of the cluster's jobs to other users.
-func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
+func (e *Executor) Check(ctx context.Context) (executor.Capacity, error) {
 	out, err := e.client.Run(ctx, nil, "scontrol", "show", "config")
 	if err != nil {
-		return executor.Limits{}, fmt.Errorf("read the limits of Slurm: %w", err)
+		return executor.Capacity{}, fmt.Errorf("read the limits of Slurm: %w", err)
 	}
 	array, jobs := parseSetting(out, "MaxArraySize", defaultArray), parseSetting(out, "MaxJobCount", defaultJobs)
 	if array < 2 {
-		return executor.Limits{}, advice.With(
+		return executor.Capacity{}, advice.With(
 			fmt.Errorf("no job arrays in Slurm: MaxArraySize is %d", array),
 			"ask the cluster's administrator to raise it",
 		)
 	}
-	return executor.Limits{Batch: min(array-1, max(1, jobs/2)), Total: max(1, jobs/2), Warning: ignoredOptions()}, nil
+	return executor.Capacity{Batch: min(array-1, max(1, jobs/2)), Total: max(1, jobs/2), Warning: ignoredOptions()}, nil
 }
 
 // parseSetting parses a number in the output of scontrol: "MaxArraySize = 1001".

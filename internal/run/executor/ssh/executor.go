@@ -31,7 +31,6 @@ type Executor struct {
 	outputs map[int]string
 }
 
-// worker is a machine.
 type worker struct {
 	inventory.Entry
 	busy   bool
@@ -48,18 +47,18 @@ func New(file string, home executor.RunDirectory) *Executor {
 }
 
 // Check connects to the machines, and installs the skerry program where it is missing.
-func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
+func (e *Executor) Check(ctx context.Context) (executor.Capacity, error) {
 	file, err := inventory.Load(e.file)
 	if err != nil {
-		return executor.Limits{}, err
+		return executor.Capacity{}, err
 	}
 	machines, err := file.Expand(ctx)
 	if err != nil {
-		return executor.Limits{}, err
+		return executor.Capacity{}, err
 	}
 	exe, err := os.Executable()
 	if err != nil {
-		return executor.Limits{}, fmt.Errorf("locate this program: %w", err)
+		return executor.Capacity{}, fmt.Errorf("locate this program: %w", err)
 	}
 	errs := make([]error, len(machines))
 	var all sync.WaitGroup
@@ -73,12 +72,12 @@ func (e *Executor) Check(ctx context.Context) (executor.Limits, error) {
 		}
 	}
 	if len(e.workers) == 0 {
-		return executor.Limits{}, advice.With(fmt.Errorf(
+		return executor.Capacity{}, advice.With(fmt.Errorf(
 			"%w: no usable machine in %s: %w", executor.ErrUnavailable, e.file, errors.Join(errs...),
 		),
 			"check the connection: ssh HOST true")
 	}
-	return executor.Limits{Batch: len(e.workers), Total: len(e.workers), Warning: errors.Join(errs...)}, nil
+	return executor.Capacity{Batch: len(e.workers), Total: len(e.workers), Warning: errors.Join(errs...)}, nil
 }
 
 // Submit starts tasks on free machines, at most one each.
