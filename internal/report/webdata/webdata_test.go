@@ -123,7 +123,9 @@ func TestDocumentsContainNoNull(t *testing.T) {
 	}
 	for _, dir := range []string{stored, damaged} {
 		d := open(t, dir)
-		for name, doc := range map[string]any{"run": newRunOf(d), "trial": NewDetail(d, d.Summary.Trials[0], 4), "nothing": newRunOf(&record.Dir{})} {
+		for name, doc := range map[string]any{
+			"run": newRunOf(d), "trial": NewDetail(d, d.Summary.Trials[0], 4), "nothing": newRunOf(&record.Dir{}),
+		} {
 			text, err := json.Marshal(doc)
 			if err != nil {
 				t.Fatal(err)
