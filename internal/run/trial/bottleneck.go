@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"gonum.org/v1/gonum/stat"
-
 	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/sample"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/experiment"
 	"skerry/internal/lab"
 	"skerry/internal/link"
@@ -98,7 +97,7 @@ func throughputBound(e experiment.Experiment, l *lab.Lab, m measurement) record.
 	ev.Client = bottleneck.Use{Used: client.Cores, Limit: client.Of}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), e.ClientNodes()...)
 	if len(m.serverTrips) > 0 {
-		ev.RoundTripS = stat.Mean(m.serverTrips, nil)
+		ev.RoundTripS, _ = stats.MeanDeviation(m.serverTrips)
 	}
 	return bottleneck.ExplainThroughput(ev)
 }
@@ -254,7 +253,7 @@ func latencyBound(e experiment.Experiment, l *lab.Lab, m measurement) *record.La
 	find := func(q float64) record.LatencyCause {
 		ev.RoundTripS = roundTrip(l.Links(), used, e.ClientNodes(), q)
 		if len(m.serverTrips) > 0 {
-			ev.RoundTripS = stat.Quantile(q, stat.Empirical, m.serverTrips, nil)
+			ev.RoundTripS = stats.Quantile(q, m.serverTrips)
 		}
 		p := bottleneck.Percentile{
 			Quantile: q, LatencyS: m.drive.Latency.Response.Quantile(q).Seconds(),

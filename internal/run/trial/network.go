@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"gonum.org/v1/gonum/stat"
 
 	"skerry/internal/base/linger"
 	"skerry/internal/database/external"
+	"skerry/internal/evidence/stats"
 	"skerry/internal/lab"
 	"skerry/internal/link/probe"
 	"skerry/internal/record"
@@ -133,8 +133,8 @@ func (r *realLinks) summarise() map[string]record.LinkSeen {
 		slices.Sort(trips)
 		if n := len(trips); n > 0 {
 			s.MinMS, s.MaxMS = trips[0], trips[n-1]
-			s.MedianMS, s.P99MS = stat.Quantile(0.5, stat.Empirical, trips, nil), stat.Quantile(0.99, stat.Empirical, trips, nil)
-			s.JitterMS = stat.PopStdDev(trips, nil)
+			s.MedianMS, s.P99MS = stats.Quantile(0.5, trips), stats.Quantile(0.99, trips)
+			_, s.JitterMS = stats.MeanDeviation(trips)
 		}
 		r.sums[id] = s
 	}

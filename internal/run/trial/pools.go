@@ -4,8 +4,6 @@ import (
 	"runtime"
 	"sync"
 
-	"gonum.org/v1/gonum/stat"
-
 	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/evidence/sample"
 	"skerry/internal/evidence/stats"
@@ -132,7 +130,7 @@ func poolBound(e experiment.Experiment, p experiment.Pool, d load.Result, l *lab
 	ev.Client = bottleneck.Use{Used: m.clientUse(e, p.Node(e)), Limit: clientCores(p.ClientSpec(e))}
 	ev.RoundTripS, ev.FarthestS = distances(l.Links(), ev.Links, e.ClientNodes(), p.Node(e))
 	if len(m.serverTrips) > 0 {
-		ev.RoundTripS = stat.Mean(m.serverTrips, nil)
+		ev.RoundTripS, _ = stats.MeanDeviation(m.serverTrips)
 	}
 	return bottleneck.ExplainThroughput(ev)
 }
