@@ -26,7 +26,7 @@ import (
 
 func newServe(a *app) *cobra.Command {
 	var address string
-	var open bool
+	var open, allowCommands bool
 	c := &cobra.Command{
 		Use:   "serve [DIR]",
 		Short: "Serve the dashboard: live runs, past runs and comparisons",
@@ -40,7 +40,9 @@ func newServe(a *app) *cobra.Command {
 			"\n" +
 			"The server listens on loopback only, unless --listen gives another address. Such an address requires a token of at\n" +
 			"least 16 characters in the environment variable SKERRY_TOKEN. Prometheus metrics of the current trial are at\n" +
-			"/metrics. Injected events are recorded like those of the experiment, and make their trial suspect.",
+			"/metrics. Experiments that run commands (cluster: commands, exec: databases) start from the dashboard only if it\n" +
+			"listens on loopback, or with --allow-commands. Injected events are recorded like those of the experiment, and make\n" +
+			"their trial suspect.",
 		Example: `  skerry serve
   skerry serve runs/latest --open
   SKERRY_TOKEN=$(openssl rand -hex 16) skerry serve --listen 0.0.0.0:8090`,
@@ -55,6 +57,7 @@ func newServe(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			d.server.AllowCommands = d.server.AllowCommands || allowCommands
 			d.start(cmd.Context())
 			a.announce(cmd.Context(), d, fragment, open)
 			d.done.Wait()
@@ -63,6 +66,8 @@ func newServe(a *app) *cobra.Command {
 	}
 	c.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "listen on `HOST:PORT`; port 0 selects a free port")
 	c.Flags().BoolVar(&open, "open", false, "open a browser")
+	c.Flags().BoolVar(&allowCommands, "allow-commands", false,
+		"let browsers of other machines start experiments that run commands (cluster: commands, exec: databases)")
 	return c
 }
 
@@ -153,6 +158,7 @@ func (a *app) openDashboard(runs, address string, launch serve.Launch) (*dashboa
 	c := serve.Config{
 		Token: token, Port: port, Version: version, Page: page, Report: a.writeRunReport, Launch: launch, Log: a.Log,
 		Databases: all.Databases(), Registry: all.Registry(), Choices: choicesFolder,
+		AllowCommands: serve.IsLoopback(d.listener),
 	}
 	if c.Runs, err = filepath.Abs(runs); err == nil {
 		c.Experiments, err = os.Getwd()

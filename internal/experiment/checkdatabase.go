@@ -61,6 +61,21 @@ func (c *checker) checkCluster() {
 	}
 }
 
+// FirstCommand returns a command of the user that a trial of a valid file runs, "" for none: those of a cluster that
+// Skerry did not start, or the file of a custom database.
+func (v Validation) FirstCommand() string {
+	for _, c := range v.Plan {
+		d := c.Experiment.Database
+		if d.Exec != "" {
+			return "exec: " + d.Exec
+		}
+		if d.Cluster != nil && len(d.Cluster.Commands()) > 0 {
+			return d.Cluster.Commands()[0]
+		}
+	}
+	return ""
+}
+
 // NeedsLab reports whether any trial runs in a lab.
 func (e Experiment) NeedsLab() bool {
 	return slices.ContainsFunc(e.Plan(), func(c Cell) bool { return c.Experiment.Database.Cluster == nil })

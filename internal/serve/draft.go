@@ -55,6 +55,8 @@ type Checked struct {
 	Left       []string `json:"left,omitempty"`
 	// Places are the sites of a valid file's topology.
 	Places *draft.Places `json:"places,omitempty"`
+
+	command string // the first command of the user that it runs, "" for none
 }
 
 // Saved names a saved file.
@@ -112,9 +114,11 @@ func (s *Server) validateText(t Text) Checked {
 		return s.validateNeeds(t)
 	}
 	v := experiment.ValidateText(filepath.Join(s.Experiments, "experiment.yaml"), []byte(t.Text), s.Databases)
-	v.NoteMissingDatabases(s.Databases)
+	if s.AllowCommands || v.FirstCommand() == "" { // a custom database is found by its commands
+		v.NoteMissingDatabases(s.Databases)
+	}
 	c := Checked{Text: t.Text, Name: v.Name, Valid: v.Valid, Wrong: append([]experiment.Mistake{}, v.Problems...),
-		Notes: append([]string{}, v.Notes...), Trials: v.Trials, EstimateS: v.EstimateS}
+		Notes: append([]string{}, v.Notes...), Trials: v.Trials, EstimateS: v.EstimateS, command: v.FirstCommand()}
 	if v.Valid {
 		p := draft.NewPlaces(v.Cloud())
 		c.Places = &p

@@ -15,6 +15,7 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
 	"skerry/internal/run/draft"
+	"skerry/internal/run/live"
 )
 
 // maker is a bench whose pages can save and start experiments.
@@ -163,5 +164,27 @@ func TestFailedJobIsReported(t *testing.T) {
 	var j Job
 	if b.get("/api/job", &j); j.Runs || j.Error != "exit status 1" || j.Said != "no Redis here" {
 		t.Errorf("%+v", j)
+	}
+}
+
+// TestCommandsNeedLoopback: commands run for pages of this machine alone, unless the server allows them.
+func TestCommandsNeedLoopback(t *testing.T) {
+	began := make(chan string, 1)
+	b := maker(t, func(_ context.Context, file string, _ bool, _ io.Writer) error { began <- file; return nil })
+	const text = "name: mine\ndatabase: {name: redis, cluster: {servers_from: ./servers.sh, up: ./up.sh}}\nworkload: a\n"
+	var refused live.Refusal
+	code := b.send(http.MethodPost, "/api/job", Text{Text: text}, &refused)
+	if code != http.StatusForbidden || !strings.Contains(refused.Error, "./up.sh") || !strings.Contains(refused.Hint, "--allow-commands") {
+		t.Errorf("%d %+v", code, refused)
+	}
+	if files, err := os.ReadDir(b.server.Experiments); err != nil || len(files) > 0 {
+		t.Errorf("a refused experiment was saved: %v, %v", files, err)
+	}
+	b.server.AllowCommands = true
+	if code := b.send(http.MethodPost, "/api/job", Text{Text: text}, nil); code != http.StatusAccepted {
+		t.Errorf("%d", code)
+	}
+	if file := <-began; filepath.Base(file) != "mine.yaml" {
+		t.Error(file)
 	}
 }

@@ -3,11 +3,13 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"sync"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/base/tail"
 )
 
@@ -29,6 +31,18 @@ type Job struct {
 var errBusy = errors.New("another run is in progress")
 
 var errNoLaunch = errors.New("starting runs is disabled")
+
+// errCommands means that other machines can reach this server, and it therefore runs no commands.
+var errCommands = errors.New("this dashboard does not run commands, because other machines can reach it")
+
+// refuseCommands returns errCommands with one of the commands, unless the server allows them.
+func (s *Server) refuseCommands(command string) error {
+	if s.AllowCommands || command == "" {
+		return nil
+	}
+	return advice.With(fmt.Errorf("%w (%s)", errCommands, command),
+		"start it in a terminal with skerry run, or restart the dashboard on a loopback address or with skerry serve --allow-commands")
+}
 
 // jobs owns the job that pages start: at most one, which ends with the server.
 type jobs struct {
@@ -109,6 +123,9 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 		err = errBusy
 	}
 	if err != nil {
+		return err
+	}
+	if err := s.refuseCommands(s.validateText(t).command); err != nil {
 		return err
 	}
 	file, err := s.saveFile(t)

@@ -51,6 +51,12 @@ func Listen(address, token string) (net.Listener, error) {
 	return l, nil
 }
 
+// IsLoopback reports whether only this machine can reach a listener.
+func IsLoopback(l net.Listener) bool {
+	a, ok := l.Addr().(*net.TCPAddr)
+	return ok && a.IP.IsLoopback()
+}
+
 // loopback reports whether a host name or address is local to this machine.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)

@@ -52,7 +52,9 @@ type Config struct {
 	Experiments string
 	// Launch starts experiments and choices, nil to disable.
 	Launch Launch
-	Log    *slog.Logger
+	// AllowCommands lets pages start experiments that run commands of the user.
+	AllowCommands bool
+	Log           *slog.Logger
 }
 
 // Server answers browsers and Prometheus.
@@ -207,6 +209,8 @@ func writeError(w http.ResponseWriter, err error) {
 		status = http.StatusNotFound
 	case errors.Is(err, record.ErrNotes), errors.Is(err, compare.ErrCells), errors.Is(err, errInvalid):
 		status = http.StatusBadRequest
+	case errors.Is(err, errCommands):
+		status = http.StatusForbidden
 	case errors.Is(err, record.ErrChanged), errors.Is(err, errExists), errors.Is(err, errBusy), errors.Is(err, errNoLaunch):
 		status = http.StatusConflict
 	case errors.Is(err, record.ErrNotRun), errors.Is(err, record.ErrNewer), errors.Is(err, record.ErrDamaged):

@@ -1,6 +1,7 @@
 package engines
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -57,16 +58,31 @@ func (r *room) docker(args ...string) string {
 	return string(out)
 }
 
-// TestSwarm drives a Redis Cluster that runs as a service of a swarm.
+// swarmFile is an experiment on a cluster that its commands start as a service of the swarm. %s is redis-cli.
+const swarmFile = `
+name: swarm
+database:
+  name: redis
+  cluster: {up: ./swarm-redis.sh up %[1]s, servers_from: ./swarm-redis.sh servers %[1]s, down: ./swarm-redis.sh down %[1]s}
+workload: {name: a, records: 1000, threads: 4, target: 500}
+stop: {time: 5s}
+audit: true
+assert: [lost_writes == 0]
+`
+
+// TestSwarm measures a Redis Cluster that runs as a service of a swarm.
 func TestSwarm(t *testing.T) {
 	r := newSwarm(t)
 	r.must(exec.Command("cp", "swarm-redis.sh", r.share))
-	cli := filepath.Join(redisFolder(t), "current/root/usr/bin/redis-cli")
-	r.must(r.shell("./swarm-redis.sh up " + cli))
-	for _, phase := range []string{"load", "run"} {
-		if _, err := r.skerry("ycsb " + phase + " redis -P workloada -p recordcount=1000 -p operationcount=5000 -p redis.hosts=10.99.0.1:6379"); err != nil {
-			t.Fatal(err)
-		}
+	r.write("swarm.yaml", fmt.Sprintf(swarmFile, filepath.Join(redisFolder(t), "current/root/usr/bin/redis-cli")))
+	if out, err := r.skerry("run swarm.yaml"); err != nil || !strings.Contains(out, "1 assertion held") {
+		t.Errorf("%v\n%s", err, r.docker("service", "ps", "redis"))
 	}
-	r.must(r.shell("./swarm-redis.sh down " + cli))
+	x := r.trials("runs/latest", 1)[0]
+	if x.Traffic != nil || len(x.Fidelity.Links) != 3 {
+		t.Errorf("paths to the three members, and no traffic of links, are measured: %+v", x)
+	}
+	if left := r.docker("service", "ls", "--quiet"); strings.TrimSpace(left) != "" {
+		t.Errorf("services are left: %s", left)
+	}
 }
