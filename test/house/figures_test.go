@@ -19,9 +19,9 @@ const (
 	maxDepth         = 4
 	maxLineLength    = 140 // characters
 	maxLongLines     = 330 // Go lines that are longer
-	maxProductLines  = 162_500
+	maxProductLines  = 161_500
 	maxFiles         = 880
-	maxPackages      = 166
+	maxPackages      = 165
 	maxRooms         = 20 // of internal and systems
 	maxCommands      = 55
 	maxFlags         = 380
