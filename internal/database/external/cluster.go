@@ -127,9 +127,7 @@ const connectPause = 200 * time.Millisecond
 // load. The name is recorded before anything can exist on the cluster. Where a client that connects creates nothing, it
 // connects first: a cluster that refuses the login leaves no name for Sweep, which would be refused as well.
 func (c *Cluster) makeTable(ctx context.Context, table string) (err error) {
-	properties := c.database.ServerProperties(c.servers, table)
-	maps.Copy(properties, c.database.spec.Properties)
-	properties[database.PropTable] = table
+	properties := c.database.clientProperties(c.servers, table)
 	lazy := c.database.External.Capabilities().LazyTables
 	if !lazy {
 		if err := c.claimTable(properties); err != nil {
@@ -267,7 +265,8 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		errs = append(errs, err)
 	}
 	if down := c.database.spec.Down; down != "" && c.started {
-		_, err := process.RunShell(ctx, c.command("down", down))
+		// Its own timeout bounds it: the trial's time to clean up is shorter than an orchestrator may take.
+		_, err := process.RunShell(context.WithoutCancel(ctx), c.command("down", down))
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

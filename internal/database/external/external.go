@@ -20,6 +20,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -151,13 +152,40 @@ func (d *Database) Capabilities() database.Capabilities {
 
 func (d *Database) Properties() []string { return database.ClientProperties(d.External) }
 
-// Check implements database.Database. Options are settings of servers.
+// Check implements database.Database. Options are settings of servers. Properties that name the table are refused: with
+// one of the user's names, a trial would write to records of the user and drop them.
 func (d *Database) Check(_ int, options database.Options) error {
 	for name := range options {
 		return advice.With(fmt.Errorf("option %s: servers of a cluster that Skerry did not start have their own settings", name),
 			"give properties of clients under cluster.properties")
 	}
+	own := d.tableProperties(nil, tablePrefix)
+	for name := range d.spec.Properties {
+		if own[name] != "" {
+			return advice.With(fmt.Errorf("property %s: a trial writes to a table that only Skerry names", name), "remove it")
+		}
+	}
 	return nil
+}
+
+// tableProperties returns the client properties that name a table.
+func (d *Database) tableProperties(servers []string, table string) map[string]string {
+	own := map[string]string{database.PropTable: table}
+	for name, value := range d.ServerProperties(servers, table) {
+		if strings.Contains(value, table) {
+			own[name] = value
+		}
+	}
+	return own
+}
+
+// clientProperties returns the properties of the clients of a table. Those of the user replace the way to the servers,
+// never the name of the table.
+func (d *Database) clientProperties(servers []string, table string) map[string]string {
+	properties := d.ServerProperties(servers, table)
+	maps.Copy(properties, d.spec.Properties)
+	maps.Copy(properties, d.tableProperties(servers, table))
+	return properties
 }
 
 // Find implements database.Database: nothing is installed.
