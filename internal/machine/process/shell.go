@@ -54,7 +54,7 @@ func RunShell(ctx context.Context, c ShellCommand) (string, error) {
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, all), all
 	err := cmd.Run()
 	switch {
-	case err == nil || errors.Is(err, exec.ErrWaitDelay): // a child that goes on has the output open
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // a child still holds the output open
 		return out.String(), nil
 	case ctx.Err() != nil:
 		err = ctx.Err()

@@ -24,17 +24,30 @@ func TestRunShell(t *testing.T) {
 	}
 }
 
-// TestTimeoutKillsTheGroup: a child of the command ends with it.
-func TestTimeoutKillsTheGroup(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pid")
-	_, err := RunShell(t.Context(), ShellCommand{Name: "ready", Text: "sleep 600 & echo $! >" + file + "; wait", Timeout: 300 * time.Millisecond})
+func TestShellTimeout(t *testing.T) {
+	_, err := RunShell(t.Context(), ShellCommand{Name: "ready", Text: "sleep 600", Timeout: 50 * time.Millisecond})
 	if !errors.Is(err, ErrTimeout) {
+		t.Error(err)
+	}
+}
+
+// TestShellGroupIsKilled: a child of the command ends with it.
+func TestShellGroupIsKilled(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "pid")
+	ctx, cancel := context.WithCancel(t.Context())
+	var text []byte
+	go func() {
+		defer cancel()
+		for t.Context().Err() == nil && !strings.HasSuffix(string(text), "\n") {
+			time.Sleep(10 * time.Millisecond)
+			text, _ = os.ReadFile(file) // not there before the child runs
+		}
+	}()
+	_, err := RunShell(ctx, ShellCommand{Name: "ready", Text: "sleep 600 & echo $! >" + file + "; wait"})
+	if !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	<-ctx.Done()
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		t.Fatal(err)
