@@ -29,22 +29,22 @@ var contradictions = []contradiction{
 	{"; OpenStack's **%s**", threads("clouds-5-1", "clouds-5-2", "OpenStack")},
 	{" and **%s** | Amazon's three and five nodes", threads("clouds-5-3", "clouds-5-4", "OpenStack")},
 	{"threads, OpenStack's **%s** |", threads("clouds-5-5", "clouds-5-6", "OpenStack")},
-	{"than their own means and deviations give ([all of them](clouds.md#the-documents-tables-recomputed)): **%s**", wrongEffects},
-	{"variances that are not the deviations' squares: **%s**", wrongVariances},
+	{"that differ from the published means and deviations ([all of them](clouds.md#clouds-tables-recomputed)): **%s**", wrongEffects},
+	{"variances that are not the squares of the deviations: **%s**", wrongVariances},
 	{"| Table %s |", wrongDifferences},
-	{"**%s** readers are under way", pool("reads")},
+	{"**%s** readers in flight", pool("reads")},
 	{"**%s** writers", pool("writes")},
-	{"an operation takes **%s** us on average", func(of reader) string {
+	{"the mean time of an operation is **%s** us", func(of reader) string {
 		return fmt.Sprintf("%.0f", 1e6/of("faults-raw")["Cassandra 3 nodes ops/s"]["A"])
 	}},
 	{"a thousand operations in **%s** s", func(of reader) string {
 		return fmt.Sprintf("%.3f", 1000/of("faults-raw")["HBase 3 nodes ops/s"]["A"])
 	}},
 	{"*faster* than three in workloads **%s**", twoBeforeThree},
-	{"has by far the longest reads of update-heavy loads | **%s**", swarm},
-	{"that makes **%s** times from X to 5X", straight("Cassandra")},
-	{"Redis' figure makes **%s** |", straight("Redis")},
-	{"would ask for **%s** from X to 2X", doubled},
+	{"has by far the slowest reads of the update-heavy load | **%s**", swarm},
+	{"proportional to distance gives **%s** from X to 5X", straight("Cassandra")},
+	{"Redis' value gives **%s** |", straight("Redis")},
+	{"section 4.2.3 implies **%s** from X to 2X", doubled},
 }
 
 // documentValues reads the documents' values from data/papers.csv.

@@ -97,7 +97,7 @@ Of it 11 of 12 trials are valid, 1 suspect; A at X had 100 ± 2 a second.
 
 | workload | scale | goodput/s | goodput, multiple of scale 1 | read.p99 ms | n | notes |
 | --- | --- | --- | --- | --- | --- | --- |
-| a | 0.2 | 500 ± 6 | 5.00 ± 0.12 | 12.3 ± 0 | 2 | 1 left out, bound by the machine |
+| a | 0.2 | 500 ± 6 | 5.00 ± 0.12 | 12.3 ± 0 | 2 | 1 excluded, limited by the machine |
 | a | 1 | 100 ± 2 | 1.00 | 12.3 ± 0 | 3 |  |
 | b | 0.2 | 900 ± 2 | 4.50 ± 0.053 | 12.3 ± 0 | 3 |  |
 | b | 1 | 200 ± 2 | 1.00 | 12.3 ± 0 | 3 |  |
@@ -120,7 +120,7 @@ func TestVersus(t *testing.T) {
 | b | 900 ± 2 | 200 ± 2 | -700.00 | -558.52 | 0.100 |
 `,
 		"{{versus `made` `of=goodput` `rows=workload` `by=scale` `between=1,none` " +
-			"`paper=clouds`}}\n": `| workload | goodput/s, 1 | goodput/s, none | g | g, corrected | p | document's g, recomputed |
+			"`paper=clouds`}}\n": `| workload | goodput/s, 1 | goodput/s, none | g | g, corrected | p | published g, recomputed |
 | --- | --- | --- | --- | --- | --- | --- |
 | a | 100 ± 2 | – | – | – | – | – |
 | b | 200 ± 2 | – | – | – | – | 2.10 |
@@ -145,7 +145,7 @@ func TestPicture(t *testing.T) {
 		t.Errorf("no picture on the page: %s", p.Text)
 	}
 	svg := p.Pictures["x-1.svg"]
-	for _, want := range []string{"<svg", "<style>", "a, document", "paper", "multiple of scale 1"} {
+	for _, want := range []string{"<svg", "<style>", "a, published", "paper", "multiple of scale 1"} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("the picture has no %q", want)
 		}
@@ -210,7 +210,7 @@ func TestFigureAndClaim(t *testing.T) {
 		"trials later":                                                            "",
 		"claim made of=goodput where=workload=b,scale=1 least=190 most=210":       "**confirmed**: 200 ± 2",
 		"claim made of=goodput where=workload=b,scale=1 least=100 most=110":       "**refuted**: 200 ± 2",
-		"claim made of=goodput where=workload=b,scale=1 least=199 most=210":       "not decided: 200 ± 2",
+		"claim made of=goodput where=workload=b,scale=1 least=199 most=210":       "inconclusive: 200 ± 2",
 		"claim made of=goodput/scale=1 where=workload=b,scale=0.2 least=4 most=5": "**confirmed**: 4.50 ± 0.053",
 		"claim later of=goodput least=1 most=2":                                   "",
 		"progress a-page":                                                         "2 of 3",
@@ -228,7 +228,7 @@ func TestBlocks(t *testing.T) {
 		"table made rows=workload columns=goodput where=scale=1 sort=read.p99": "| a | 100 ± 2 | 3 |  |\n| b |",
 		"paper named":                  "| A | 7 |\n| B | 8.5 |",
 		"effects clouds":               "| B | 58.13 ± 5.89 | 71.83 ± 7.08 | 0.57 | **2.10** | 1.90 |",
-		"graph made":                   "![who talks to whom: 50 to 100 B an operation",
+		"graph made":                   "![traffic between data nodes: 50 to 100 B per operation",
 		"over made y=goodput by=scale": "](data/x-1.svg)",
 		"over made y=goodput axis=log": "](data/x-1.svg)",
 		"picture made x=workload y=goodput where=scale=1 paper=named": "pale bars",
@@ -307,7 +307,7 @@ func TestRanks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `| document | here | a b | rank | scale=1 goodput/s | rank |
+	want := `| label | setting | a b | rank | scale=1 goodput/s | rank |
 | --- | --- | --- | --- | --- | --- |
 | L | b | 3 | 1 | 200 ± 2 | 2.5 |
 | M | a | 7 | 2 | 100 ± 2 | 1 |
@@ -431,12 +431,12 @@ func TestOmitMissing(t *testing.T) {
 
 // A section says which command measures what it lacks, and nothing where it lacks nothing.
 func TestWaitingNote(t *testing.T) {
-	how := " This measures what is missing, on a machine that does nothing else, in 90 minutes at most:\n\n```\nskerry reproduce "
+	how := " This command measures them on an otherwise idle machine in at most 90 minutes:\n\n```\nskerry reproduce "
 	for name, tt := range map[string]struct{ template, note string }{
 		"nothing is there": {"# Page\n\nWords.\n\n{{waiting `parts`}}\n\n## One\n\n" + yet + "\n\n" + never + "\n",
 			"None of the 2 parts is measured yet." + how + "later made\n```\n"},
 		"some is": {"## Page\n\n- " + yet + "\n- " + there + "\n\n{{waiting `findings here`}}\n",
-			"Not measured yet, and left out: 1 of the 2 findings here." + how + "later\n```\n"},
+			"1 of the 2 findings here are not measured yet and are omitted." + how + "later\n```\n"},
 		"a figure is not": {"## Page\n\n- " + yet + there + "\n\n{{waiting `findings`}}\n",
 			"Some figures of the findings are not measured yet." + how + "later\n```\n"},
 		"words are left": {"## Page\n\n- One{{words `%s` (" + call(yet) + ")}}.\n\n{{waiting `findings`}}\n",

@@ -31,7 +31,7 @@ type part struct {
 	// waiting is the name of the section's parts in a note on missing data.
 	waiting string
 	missing []string
-	omitted bool // out
+	omitted bool
 }
 
 func (p part) isMissing() bool { return p.asks > 0 && p.has == 0 }
@@ -126,8 +126,7 @@ func joinParts(all []part) []byte {
 }
 
 // omitMissing omits parts without measured figures, then table heads and lead-ins whose content is
-// omitted, and
-// sections.
+// omitted, and sections.
 func omitMissing(all []part) {
 	for i := range all {
 		all[i].omitted = all[i].isMissing()
@@ -260,9 +259,9 @@ func (f *filler) waitingNote(section []part, things string) (string, error) {
 	case absent > 0 && absent == asking:
 		text = fmt.Sprintf("None of the %d %s is measured yet.", asking, things)
 	case absent > 0:
-		text = fmt.Sprintf("Not measured yet, and left out: %d of the %d %s.", absent, asking, things)
+		text = fmt.Sprintf("%d of the %d %s are not measured yet and are omitted.", absent, asking, things)
 	}
-	return text + " This measures what is missing, on a machine that does nothing else" + describeDuration(missing.Takes) + ":\n\n" +
+	return text + " This command measures them on an otherwise idle machine" + describeDuration(missing.Takes) + ":\n\n" +
 		fence + "\nskerry reproduce " + strings.Join(missing.Names, " ") + "\n" + fence + "\n", nil
 }
 
@@ -271,15 +270,15 @@ func describeDuration(d time.Duration) string {
 	case d == 0:
 		return ""
 	case d < 2*time.Hour:
-		return fmt.Sprintf(", in %.0f minutes at most", max(1, d.Minutes()))
+		return fmt.Sprintf(" in at most %.0f minutes", max(1, d.Minutes()))
 	}
-	return fmt.Sprintf(", in %.0f hours at most", d.Hours())
+	return fmt.Sprintf(" in at most %.0f hours", d.Hours())
 }
 
 func describeProgress(measured, all int) string {
 	switch measured {
 	case 0:
-		return "nothing yet"
+		return "none"
 	case all:
 		return "all"
 	}

@@ -50,7 +50,7 @@ func drawPicture(rows []Row, papers []DocumentValue, w arguments) (drawPicture, 
 	x := w.options["x"]
 	about = fmt.Sprintf("%s against %s", y.heading(), x)
 	if len(papers) > 0 {
-		about += ", measured and in the document (broken lines, pale bars)"
+		about += ", measured and published (dashed lines, pale bars)"
 	}
 	return embedStyle(drawLines(drawn, y.heading(), x, about)), about, nil
 }
@@ -133,7 +133,7 @@ func drawBars(all []drawnLine, names []string, y, x, about string) string {
 
 func (l drawnLine) label() string {
 	if l.kind != "" {
-		return strings.TrimSpace(l.name + ", document")
+		return strings.TrimSpace(l.name + ", published")
 	}
 	return l.name
 }
@@ -209,10 +209,10 @@ func drawGraph(rows []Row, w arguments) (picture, about string, err error) {
 		a, b, _ := strings.Cut(pair, "~")
 		v := sum / float64(valid)
 		least, most = min(least, v), max(most, v)
-		g.Edges = append(g.Edges, svg.Edge{A: at(a), B: at(b), Weight: v, Tip: fmt.Sprintf("%s: %.0f B an operation", pair, v)})
+		g.Edges = append(g.Edges, svg.Edge{A: at(a), B: at(b), Weight: v, Tip: fmt.Sprintf("%s: %.0f B per operation", pair, v)})
 	}
 	slices.SortFunc(g.Edges, func(a, b svg.Edge) int { return strings.Compare(a.Tip, b.Tip) })
-	about = fmt.Sprintf("who talks to whom: %.0f to %.0f B an operation between two data nodes", least, most)
+	about = fmt.Sprintf("traffic between data nodes: %.0f to %.0f B per operation and pair", least, most)
 	g.Label = about
 	return embedStyle(g.SVG()), about, nil
 }
@@ -275,7 +275,7 @@ func drawOverTime(points []Point, w arguments) (picture, about string, err error
 	switch as := w.options["as"]; as {
 	case "":
 	case "distribution":
-		about, x = y.heading()+", how much of the time at most", "% of the time"
+		about, x = y.heading()+", cumulative distribution over time", "% of the time"
 		for i, s := range plot.Series {
 			plot.Series[i].Points = distribute(s.Points)
 		}

@@ -27,7 +27,7 @@ func renderRanks(rows []Row, papers, as []DocumentValue, w arguments) (string, e
 		kinds[v.Series] = v.X
 	}
 	var t tableLines
-	head, table := []string{"document", "here"}, make([][]string, len(labels)+1)
+	head, table := []string{"label", "setting"}, make([][]string, len(labels)+1)
 	for i, label := range labels {
 		table[i] = []string{label, kinds[label]}
 	}
@@ -127,7 +127,7 @@ func renderVersus(rows []Row, papers []DocumentValue, w arguments) (string, erro
 	printed, _, at := groupValues(papers)
 	head := append(keys[:len(keys):len(keys)], of.heading()+", "+sides[0], of.heading()+", "+sides[1], "g", "g, corrected", "p")
 	if len(papers) > 0 {
-		head = append(head, "document's g, recomputed")
+		head = append(head, "published g, recomputed")
 	}
 	var t tableLines
 	t.head(head...)
@@ -207,13 +207,13 @@ func judgeClaim(e stats.Estimate, w arguments) (string, error) {
 	low, high := e.Mean-e.HalfWidth, e.Mean+e.HalfWidth
 	switch {
 	case e.N == 0:
-		return "not decided: no valid trial", nil
+		return "inconclusive: no valid trial", nil
 	case !e.HasInterval():
-		return "not decided: " + report.FormatInterval(e) + " in one trial", nil
+		return "inconclusive: " + report.FormatInterval(e) + " in one trial", nil
 	case least <= low && high <= most:
 		return "**confirmed**: " + report.FormatInterval(e), nil
 	case high < least || most < low:
 		return "**refuted**: " + report.FormatInterval(e), nil
 	}
-	return "not decided: " + report.FormatInterval(e), nil
+	return "inconclusive: " + report.FormatInterval(e), nil
 }

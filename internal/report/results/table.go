@@ -48,7 +48,7 @@ func renderTable(rows []Row, papers []DocumentValue, w arguments) (string, error
 	}
 	values, series, _ := groupValues(papers)
 	for _, s := range series {
-		head = append(head, "document: "+s)
+		head = append(head, "published: "+s)
 	}
 	var t tableLines
 	t.head(append(head, "n", "notes")...)
@@ -96,16 +96,16 @@ func (c cell) summarize() (counting int, text string) {
 		again += r.Attempts - 1
 	}
 	if left > 0 {
-		notes = append(notes, fmt.Sprintf("%d left out", left))
+		notes = append(notes, fmt.Sprintf("%d excluded", left))
 	}
 	if faults > 0 {
 		notes = append(notes, fmt.Sprintf("audit: data lost or wrong in %d", faults))
 	}
 	if machine {
-		notes = append(notes, "bound by the machine")
+		notes = append(notes, "limited by the machine")
 	}
 	if again > 0 {
-		notes = append(notes, fmt.Sprintf("%d measured again", again))
+		notes = append(notes, fmt.Sprintf("%d repeated", again))
 	}
 	return counting, strings.Join(notes, ", ")
 }
