@@ -178,8 +178,8 @@ const overlayOrigin = "the registry in internal/lab"
 
 func overlayTable() string {
 	var b strings.Builder
-	b.WriteString("| `overlay:` | how packets go | what it notices | installed by |\n|---|---|---|---|\n" +
-		"| `direct` (default) | over the first link of a pair; nodes do not forward | nothing | |\n")
+	b.WriteString("| `overlay:` | route of packets | detects | installed by |\n|---|---|---|---|\n" +
+		"| `direct` (default) | the first link of a pair; nodes do not forward | nothing | |\n")
 	for _, a := range lab.Overlays() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | `skerry install %s` |\n", a.Name, a.Docs.Takes, a.Docs.Notices, a.Recipe.Name)
 	}

@@ -218,7 +218,7 @@ var Definition = overlay.Definition{
 	Docs: overlay.Docs{
 		For:     "for the path of the lowest round-trip time",
 		Tunes:   "tunes babeld.",
-		Takes:   "over the path of the lowest round-trip time: babeld, Babel's metric taken from measured round trips",
+		Takes:   "the path with the lowest round-trip time: babeld, with Babel's metric from measured round trips",
 		Notices: "a silent link after about three hellos, latencies within seconds",
 	},
 }

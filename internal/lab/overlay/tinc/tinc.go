@@ -179,7 +179,7 @@ var Definition = overlay.Definition{
 	Docs: overlay.Docs{
 		For:     "for that mesh VPN",
 		Tunes:   "tunes tincd. It counts in whole seconds.",
-		Takes:   "over the first of the peer's addresses that answers, the shortest link first; through others where none does",
+		Takes:   "the first address of the peer that answers, the shortest link first; through other nodes if none does",
 		Notices: "an unanswered ping",
 	},
 }
