@@ -49,8 +49,8 @@ func TestSanitizeName(t *testing.T) {
 	}
 }
 
-// TestForeignDirectories: one that a user made stays when its last lab goes, one
-// that another user put into a shared folder is refused.
+// A directory that the user made stays when its last lab ends. One that another user made in a shared folder is
+// refused.
 func TestForeignDirectories(t *testing.T) {
 	c := config(t, "dirs")
 	for _, dir := range []string{c.StateDir, c.DataDir} {
@@ -89,7 +89,7 @@ func TestForeignDirectories(t *testing.T) {
 	}
 }
 
-// What a node cannot be, or have, that is a machine itself is refused with the reason.
+// Settings that a node with a whole machine cannot have are refused with the reason.
 func TestCheckWholeMachines(t *testing.T) {
 	plain := func() topology.Topology {
 		return topology.Topology{Nodes: []topology.Node{{Name: "a", Role: topology.Client}, {Name: "b"}, {Name: "c"}}}

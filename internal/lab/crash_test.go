@@ -25,22 +25,22 @@ import (
 	"skerry/internal/topology"
 )
 
-// order is what an owner process is told to do.
+// order is the task of an owner process.
 type order struct {
 	Name, State, Data string
 	// DieAt is the stage of Up at which the process kills itself, "" for none.
 	DieAt string
-	// Tunnels is how many links of the lab are encrypted; 0 is a ring without encryption.
+	// Tunnels is the number of encrypted links; 0 is a ring without encryption.
 	Tunnels int
-	// Volume and Service are the lab's, where it has any.
+	// Volume and Service are those of the lab, if any.
 	Volume  topology.Volume
 	Service topology.Service
 }
 
 func orderOf(c Config) order { return order{Name: c.Name, State: c.StateDir, Data: c.DataDir} }
 
-// owner is this program as the owner of a lab that gets killed: it brings the lab up,
-// starts a process on each node and says so.
+// owner is this program as the owner of a lab that is killed: it brings the lab up, starts a process on each node and
+// reports that.
 func owner(ctx context.Context) error {
 	var o order
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
@@ -73,7 +73,7 @@ func owner(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(err, l.Down(ctx))
 		}
-		// What it starts forgets its environment, as redis-server does with its title.
+		// The child clears its environment, as redis-server does with its title.
 		_, err = h.Start(ctx, host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}})
 		if err != nil {
 			return errors.Join(err, l.Down(ctx))
@@ -87,7 +87,7 @@ func owner(ctx context.Context) error {
 // child is an owner process.
 type child struct {
 	cmd *exec.Cmd
-	// said is closed when the lab is up, or the process has ended.
+	// said is closed when the lab is up or the process has ended.
 	said chan struct{}
 }
 
@@ -113,14 +113,14 @@ func startOwner(t *testing.T, o order) child {
 	return c
 }
 
-// killed kills an owner, if it did not do so itself, and waits for it.
+// killed kills an owner that has not killed itself, and waits for it.
 func (c child) killed() {
 	_ = c.cmd.Process.Kill()
 	<-c.said
 	_ = c.cmd.Wait()
 }
 
-// mustSweep clears what an owner has left; twice, since it must not matter.
+// mustSweep removes the leftovers of an owner, twice, because Sweep must be idempotent.
 func mustSweep(t *testing.T, c Config) {
 	t.Helper()
 	for range 2 {
@@ -169,8 +169,8 @@ func TestKilledOwnerAtAnyTime(t *testing.T) {
 	}
 }
 
-// TestKilledOwnerOfTunnels: the process of the tunnels, which is not a child of the lab's
-// emulator and has devices in every namespace, goes like the rest.
+// The process of the tunnels is not a child of the lab's emulator and has devices in every namespace. It is removed,
+// too.
 func TestKilledOwnerOfTunnels(t *testing.T) {
 	c := config(t, "tunnels")
 	o := orderOf(c)
@@ -190,7 +190,7 @@ func TestKilledOwnerOfTunnels(t *testing.T) {
 	mustSweep(t, c)
 }
 
-// TestUpOverDeadLab: the name of a lab whose owner was killed is free.
+// The name of a lab whose owner was killed is available.
 func TestUpOverDeadLab(t *testing.T) {
 	c := config(t, "over")
 	p := startOwner(t, orderOf(c))
@@ -220,7 +220,7 @@ func TestDamagedJournal(t *testing.T) {
 			return os.WriteFile(p.Path(journal.JournalFile), append([]byte("{\"plan\":\x00\xff"), text...), 0o600)
 		},
 		"foreign directory": func(p journal.LabDir) error {
-			// A journal must not be able to have anything removed but a lab's own.
+			// A damaged journal must not cause the removal of anything outside the lab.
 			text, err := os.ReadFile(p.Path(journal.JournalFile))
 			if err != nil {
 				return err
@@ -257,7 +257,7 @@ func TestDamagedJournal(t *testing.T) {
 	}
 }
 
-// placeOf is where a lab's files are.
+// placeOf returns the location of a lab's files.
 func placeOf(t *testing.T, c Config) journal.LabDir {
 	t.Helper()
 	s, err := journal.OpenStore(c.StateDir)
@@ -267,7 +267,7 @@ func placeOf(t *testing.T, c Config) journal.LabDir {
 	return s.Lab(c.Name)
 }
 
-// TestFullDisk takes away the room for one thing after the other.
+// The disk becomes full before each step in turn.
 func TestFullDisk(t *testing.T) {
 	failed, came := 0, 0
 	for blocks := 2; came == 0; blocks += 2 {
@@ -308,7 +308,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSweepOnFullDisk: clearing needs no room.
+// Sweep needs no disk space.
 func TestSweepOnFullDisk(t *testing.T) {
 	c := config(t, "fullsweep")
 	mount := filepath.Join(filepath.Dir(c.StateDir), "disk")
@@ -337,7 +337,7 @@ func TestSweepOnFullDisk(t *testing.T) {
 	noTraces(t, c)
 }
 
-// fill leaves no room on a disk, for data or for names.
+// fill uses all space of a disk, for data or for names.
 func fill(t *testing.T, mount string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(mount, "filler"))

@@ -18,7 +18,7 @@ func Attach(ctx context.Context, stateDir, name string) (*Lab, error) {
 	return AttachOn(ctx, m, name)
 }
 
-// LocalHosts returns the nodes on this machine, for work on their networks.
+// LocalHosts returns the nodes on this machine, for operations on their networks.
 func (l *Lab) LocalHosts() []host.NamespaceHost {
 	var hosts []host.NamespaceHost
 	for _, n := range l.nodes {
@@ -29,11 +29,11 @@ func (l *Lab) LocalHosts() []host.NamespaceHost {
 	return hosts
 }
 
-// EmulatorPID is the process that forwards packets, 0 if the kernel does.
+// EmulatorPID is the process that forwards packets, 0 if the kernel forwards them.
 func (l *Lab) EmulatorPID() int { return l.part.Facts().Emulator }
 
-// TunnelPID is the process that encrypts links; 0 without encryption, with encryption in the kernel, or if another
-// command started it.
+// TunnelPID is the process that encrypts links. It is 0 without encryption, with encryption in the kernel, or if
+// another command started it.
 func (l *Lab) TunnelPID() int { return l.part.Facts().Tunneller }
 
 // ServiceRunning is the running service, nil without one and in processes that did not start it.

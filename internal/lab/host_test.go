@@ -6,7 +6,7 @@ import (
 	"skerry/internal/machine/host/hosttest"
 )
 
-// A node of a lab that is up is asked as every other host is.
+// A node of a running lab passes the contract test of hosts.
 func TestHostsKeepTheContract(t *testing.T) {
 	hosttest.Run(t, mustUp(t, config(t, "contract")).Hosts()[0])
 }

@@ -30,7 +30,7 @@ func TestDownLeavesNothing(t *testing.T) {
 	}
 	sameNetwork(t, before, "while a lab is up")
 	h := l.Hosts()[0]
-	// One that Start knows of, and one that left its session, its parent and its name.
+	// One process that Start knows, and one that left its session, its parent and its name.
 	if _, err := h.Start(t.Context(), host.Command{Name: "sleep", Path: "/bin/sleep", Args: []string{"1000"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestNameIsTaken(t *testing.T) {
 	}
 }
 
-// TestPersistentLab: another process finds it, changes it and ends it.
+// Another process finds, changes and ends a persistent lab.
 func TestPersistentLab(t *testing.T) { onEngines(t, lastingLab) }
 
 func lastingLab(t *testing.T, engine string) {
@@ -129,7 +129,7 @@ func lastingLab(t *testing.T, engine string) {
 	if err != nil || info.State != StateUp || info.Factor != 3 || len(info.Nodes) != 3 {
 		t.Errorf("found %+v, %v", info, err)
 	}
-	// 1 ms at scale 3, and 8 ms given at scale 2 and put to scale 3.
+	// 1 ms at scale 3, and 8 ms set at scale 2 and scaled to 3.
 	got := []time.Duration{info.Links[0].AB.Latency, info.Links[0].BA.Latency, info.Links[1].AB.Latency}
 	if diff := cmp.Diff([]time.Duration{12 * time.Millisecond, 3 * time.Millisecond, 3 * time.Millisecond}, got); diff != "" {
 		t.Errorf("latencies: %s", diff)
@@ -201,8 +201,8 @@ func TestOwnedLabIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestForeignObjectsStay: the objects of another user of the machine, even in the lab's own
-// namespaces, survives; only the devices of the lab leave it.
+// Objects of another user of the machine survive, even in the lab's namespaces; only the lab's devices are removed from
+// them.
 func TestForeignObjectsStay(t *testing.T) {
 	c := config(t, "foreign")
 	l := mustUp(t, c)
@@ -219,7 +219,7 @@ func TestForeignObjectsStay(t *testing.T) {
 		}
 		os.Remove(testhost.NetnsDir)
 	})
-	// A user's shell in a node's namespace, as `ip netns exec` makes one.
+	// A user's shell in the namespace of a node, as from `ip netns exec`.
 	guest := exec.Command("sleep", "1000")
 	err := netns.OnNewThread(func() error {
 		if err := netns.Enter(l.LocalHosts()[0].Netns()); err != nil {

@@ -122,8 +122,8 @@ func TestLinkChanges(t *testing.T) {
 	}
 }
 
-// Each of several links between two nodes can be changed alone, and all of them only if the
-// pattern says so: the name of the pair would undo what was set on one of them.
+// Each of several links between two nodes can be changed alone. All of them change only if the pattern selects them:
+// the name of the pair would revert changes of single links.
 func TestParallelLinks(t *testing.T) {
 	down := link.Quality{Down: true}
 	links := []Link{

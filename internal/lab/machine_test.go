@@ -12,13 +12,13 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// noTraces fails the test when anything is left of its labs.
+// noTraces fails the test if anything remains of its labs.
 func noTraces(t *testing.T, c Config) {
 	t.Helper()
 	testhost.CheckLeftovers(t, c.Name, filepath.Dir(c.StateDir))
 }
 
-// ownNetwork is what the machine's own network namespace holds.
+// ownNetwork describes the network namespace of the machine.
 func ownNetwork(t *testing.T) []string {
 	t.Helper()
 	var all []string

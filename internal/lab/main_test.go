@@ -13,8 +13,7 @@ import (
 	"skerry/internal/link/userspace"
 )
 
-// TestMain lets tests start this program as the agents that labs start skerry as, and as
-// an owner of a lab that gets killed.
+// TestMain lets tests start this program as the agents of a lab, and as the owner of a lab that is killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Under the race detector every agent would sleep for a second before it ends.
+	// Under the race detector, every agent would sleep for a second before it exits.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

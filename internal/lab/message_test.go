@@ -11,8 +11,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// What a lab asks of its machine is plain data: one comes up, works, changes and goes just as
-// well where all that is asked and answered is sent as JSON.
+// The requests of a lab to its machine are plain data: a lab comes up, works, changes and ends if all requests and
+// results pass through JSON.
 func TestLabByMessage(t *testing.T) {
 	for name, prepare := range map[string]func(*Config){
 		"a service behind virtual addresses": func(*Config) {},

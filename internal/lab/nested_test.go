@@ -16,7 +16,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// nested is this program inside a user namespace: it runs something as another user.
+// nested is this program in a user namespace, which runs a command as another user.
 func nested(ctx context.Context) error {
 	var o order
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
@@ -39,8 +39,7 @@ func nested(ctx context.Context) error {
 	return errors.Join(err, l.Down(ctx))
 }
 
-// TestOtherUserWithoutRoot: a database that refuses root believes that it is another user
-// else, and still has its directory.
+// A database that refuses root runs as another user in its own view, and can access its directory.
 func TestOtherUserWithoutRoot(t *testing.T) {
 	if err := rootless.Available(t.Context()); err != nil {
 		testkit.Lacks(t, testkit.UserNamespaces, err)

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// TestOverlayRegistry holds the registry against the folders beside it. That every overlay passes
-// packets on is tested beside package overlay; its docs are, in package docgen.
+// The registry must match the folders next to it. Forwarding is tested with package overlay, the documentation in
+// package docgen.
 func TestOverlayRegistry(t *testing.T) {
 	names := map[string]bool{topology.Direct: true}
 	for _, a := range Overlays() {
@@ -74,7 +74,7 @@ func TestCheckOverlay(t *testing.T) {
 	}
 }
 
-// TestOptions: what a topology leaves out is the overlay's own.
+// Settings that a topology omits have the overlay's defaults.
 func TestOptions(t *testing.T) {
 	options, ps := readOverlayOptions(babel.Definition, map[string]any{"hello": "40ms"})
 	o, ok := options.(*babel.Options)

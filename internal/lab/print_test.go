@@ -66,7 +66,7 @@ spare        Pune > Sydney   lk1     60ms     100ms  unlimited  1%    jitter=1ms
 	}
 }
 
-// A planned link shows both directions where they differ, and what is not limited.
+// A planned link shows both directions if they differ, and omits unlimited values.
 func TestPrintPlannedLinks(t *testing.T) {
 	slow := link.Quality{Latency: 5 * time.Millisecond, Bandwidth: 5e6}
 	var b strings.Builder

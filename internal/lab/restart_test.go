@@ -16,8 +16,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestRestartedMachine: mounts and processes are gone, directories on disks are not, and
-// a state directory in memory is gone too.
+// After a restart, mounts and processes are gone, directories on disks are not, and a state directory in memory is
+// gone, too.
 func TestRestartedMachine(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("state lost %v", lost), func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestRestartedMachine(t *testing.T) {
 	}
 }
 
-// restart takes away of a lab what a restart of the machine does.
+// restart removes those parts of a lab that a restart of the machine removes.
 func restart(f machine.Facts, p journal.LabDir) error {
 	moving, err := procfs.FindProcess(f.Emulator)
 	if err == nil {
@@ -65,7 +65,7 @@ func restart(f machine.Facts, p journal.LabDir) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// before has a file tell of the machine's boot before this one.
+// before lets a file refer to the previous boot of the machine.
 func before(t *testing.T, path string) {
 	t.Helper()
 	text, errRead := os.ReadFile(path)

@@ -22,19 +22,18 @@ import (
 	"skerry/internal/topology"
 )
 
-// inner is the port that members of these tests listen on, awhile how long is waited for
-// what must come.
+// inner is the port on which the members of these tests listen, awhile the limit of waits.
 const (
 	inner  = 7000
 	awhile = time.Minute
 )
 
-// serviceOf is a service as a file asks for it.
+// serviceOf returns the service of a configuration.
 func serviceOf(kind, members string) topology.Service {
 	return topology.Service{Kind: kind, Name: "db", Members: members, Low: 30000, High: 30100, Balance: "random", Check: 50 * time.Millisecond}
 }
 
-// withService is a lab of three members and a client under a service.
+// withService is a lab with three members and a client, with a service.
 func withService(t *testing.T, name string, s topology.Service) Config {
 	t.Helper()
 	if s.Kind == topology.Central {
@@ -54,7 +53,7 @@ func withService(t *testing.T, name string, s topology.Service) Config {
 	return c
 }
 
-// greeter answers every connection with its name and what comes in.
+// greeter answers every connection with its name and echoes the input.
 type greeter struct {
 	listener net.Listener
 	done     sync.WaitGroup
@@ -93,7 +92,7 @@ func startGreeter(t *testing.T, h host.Host) *greeter {
 	return g
 }
 
-// stop ends it as its process's end would.
+// stop ends it like the end of its process.
 func (g *greeter) stop() {
 	g.listener.Close()
 	g.mu.Lock()
@@ -104,7 +103,7 @@ func (g *greeter) stop() {
 	g.done.Wait()
 }
 
-// greeters are those of all members.
+// greeters are the greeters of all members.
 func greeters(t *testing.T, l *Lab) map[string]*greeter {
 	t.Helper()
 	all := map[string]*greeter{}
@@ -118,7 +117,7 @@ func greeters(t *testing.T, l *Lab) map[string]*greeter {
 	return all
 }
 
-// exchange connects from a host and returns who answered; what is sent must come back whole.
+// exchange connects from a host and returns the name of the greeter. The sent bytes must return completely.
 func exchange(from host.Host, address string, sent []byte) (who string, err error) {
 	err = from.(host.NamespaceHost).Do(func() error {
 		conn, err := net.DialTimeout("tcp4", address, 5*time.Second)
@@ -129,8 +128,7 @@ func exchange(from host.Host, address string, sent []byte) (who string, err erro
 		if err := conn.SetDeadline(time.Now().Add(awhile)); err != nil {
 			return err
 		}
-		// HAProxy takes a client that ends its side before it is led on, having said nothing,
-		// for one that gives up: the greeting comes first.
+		// HAProxy treats a client that closes its side early without data as aborted, so the greeting comes first.
 		in := bufio.NewReader(conn)
 		name, err := in.ReadString('\n')
 		if err != nil {
@@ -168,7 +166,7 @@ func everywhere(t *testing.T, l *Lab) map[string]host.Host {
 	return all
 }
 
-// addressOf is where others reach a member.
+// addressOf returns the address at which others reach a member.
 func addressOf(t *testing.T, l *Lab, node string) string {
 	t.Helper()
 	m, err := l.Member(node)
@@ -178,8 +176,8 @@ func addressOf(t *testing.T, l *Lab, node string) string {
 	return net.JoinHostPort(m.Addr(), strconv.Itoa(host.Port(m, inner)))
 }
 
-// Every member is reached by its own address from every node and every member, itself
-// included, with more than a packet holds.
+// Every node and every member reaches each member at its own address, including itself, with more data than fit in a
+// packet.
 func TestMembersAreReachable(t *testing.T) {
 	payload := make([]byte, 200<<10)
 	rand.Read(payload)
@@ -206,7 +204,7 @@ func TestMembersAreReachable(t *testing.T) {
 	}
 }
 
-// The service for all leads to every member, and to those alone that accept connections.
+// The shared service forwards to every member that accepts connections, and to no other.
 func TestSharedService(t *testing.T) {
 	for _, kind := range []string{topology.NodePort, topology.ServiceIP, topology.Central} {
 		t.Run(kind, func(t *testing.T) {
@@ -295,7 +293,7 @@ func TestRoundRobin(t *testing.T) {
 	}
 }
 
-// A process on any node knows the service by its name.
+// A process on any node resolves the name of the service.
 func TestServiceName(t *testing.T) {
 	l := mustUp(t, withService(t, "name", serviceOf(topology.ServiceIP, topology.Own)))
 	plan, _ := l.Service()
@@ -311,8 +309,7 @@ func TestServiceName(t *testing.T) {
 	}
 }
 
-// Ports that programs listen on, here one that routes, are not given out, and a static one
-// that is taken is told of.
+// Ports in use, here by a router, are not assigned, and a static port in use is an error.
 func TestTakenPorts(t *testing.T) {
 	testkit.Need(t, testkit.Installed(tinc.Recipe))
 	s := serviceOf(topology.HostPort, topology.Own)
@@ -342,7 +339,7 @@ func TestTakenPorts(t *testing.T) {
 	noTraces(t, c)
 }
 
-// Another process finds the containers of a lab that stays.
+// Another process finds the containers of a persistent lab.
 func TestServiceOfPersistentLab(t *testing.T) {
 	c := withService(t, "stays", serviceOf(topology.NodePort, topology.Own))
 	c.Ephemeral = false

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// No packet that fits the containers' network is lost for its size, whatever is below.
+// No packet that fits the container network is lost because of its size, over any network below it.
 func TestFullSizePackets(t *testing.T) {
 	for name, prepare := range map[string]func(*Config){
 		"plain":     func(*Config) {},
@@ -59,8 +59,7 @@ func TestFullSizePackets(t *testing.T) {
 	}
 }
 
-// datagram sends one of so many bytes that must not be cut in pieces, again and again until
-// one arrives.
+// datagram sends datagrams of a size that must not be fragmented until one arrives.
 func datagram(t *testing.T, from, to host.Host, bytes int) error {
 	t.Helper()
 	var in, out *net.UDPConn

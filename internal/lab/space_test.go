@@ -11,8 +11,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestNamespacesAreMountedOnce where the state directory is in a shared mount, as /run is
-// one with systemd.
+// The state directory may be in a shared mount, as /run is with systemd. Namespaces are mounted once nevertheless.
 func TestNamespacesAreMountedOnce(t *testing.T) {
 	c := config(t, "shared")
 	mount := filepath.Join(filepath.Dir(c.StateDir), "run")

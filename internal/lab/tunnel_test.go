@@ -27,7 +27,7 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 	if err := errors.Join(errA, errB); err != nil {
 		t.Fatal(err)
 	}
-	// A stream of full-size packets arrives whole: no packet is too big for a tunnel.
+	// A stream of full-size packets arrives completely: no packet exceeds the MTU of a tunnel.
 	sent := make([]byte, 1<<20)
 	rand.Read(sent)
 	var listener net.Listener
@@ -70,11 +70,11 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It went over the link, and a little more than it did.
+	// The traffic crossed the link, with a small overhead.
 	if carried := after[0].AB.Bytes - before[0].AB.Bytes; carried < 1<<20 {
 		t.Errorf("the link carried %d bytes of %d", carried, len(sent))
 	}
-	// The link itself can be measured, past the tunnel.
+	// The link itself can be measured without the tunnel.
 	x, y, err := l.Ends("n0~n1")
 	if err != nil {
 		t.Fatal(err)

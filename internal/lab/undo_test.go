@@ -11,7 +11,7 @@ import (
 	"skerry/internal/machine/local"
 )
 
-// failing is an engine that fails where it is told to.
+// failing is an engine that fails at a given call.
 type failing struct {
 	emulator.Kind
 	inStart, inCreate error
@@ -70,7 +70,7 @@ func TestFailedUpCleansUp(t *testing.T) {
 	}
 }
 
-// userspaceKind is the engine that runs everywhere.
+// userspaceKind is the engine that is available everywhere.
 func userspaceKind(t *testing.T) emulator.Kind {
 	t.Helper()
 	k, err := emulator.Find(emulator.Userspace, emulator.Kinds())
@@ -80,7 +80,7 @@ func userspaceKind(t *testing.T) emulator.Kind {
 	return k
 }
 
-// localOf is this machine as a lab would have it, with that engine.
+// localOf is this machine for a lab, with that engine.
 func localOf(t *testing.T, c Config, k emulator.Kind) machine.Machine {
 	t.Helper()
 	m, err := local.New(local.Config{State: c.StateDir, Data: c.DataDir, Exe: c.Exe, Engines: []emulator.Kind{k}})

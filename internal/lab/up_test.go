@@ -19,7 +19,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// ring is a topology of nodes in a circle.
+// ring is a topology of nodes in a ring.
 func ring(n int, latency time.Duration) topology.Topology {
 	t := topology.Topology{Name: "ring"}
 	q := link.Quality{Latency: latency}
@@ -35,7 +35,7 @@ func ring(n int, latency time.Duration) topology.Topology {
 	return t
 }
 
-// config is that of a small lab in directories of the test's own.
+// config is the configuration of a small lab in directories of the test.
 func config(t *testing.T, name string) Config {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.TUN)
@@ -49,7 +49,7 @@ func config(t *testing.T, name string) Config {
 	}
 }
 
-// onEngines runs a test with every engine that this machine has.
+// onEngines runs a test with every available engine.
 func onEngines(t *testing.T, test func(t *testing.T, engine string)) {
 	for _, b := range emulator.Kinds() {
 		t.Run(b.Name(), func(t *testing.T) {
@@ -64,7 +64,7 @@ func onEngines(t *testing.T, test func(t *testing.T, engine string)) {
 	}
 }
 
-// mustUp brings a lab up that is down when the test ends.
+// mustUp brings up a lab that is taken down at the end of the test.
 func mustUp(t *testing.T, c Config) *Lab {
 	t.Helper()
 	l, err := Up(t.Context(), c)
@@ -79,7 +79,7 @@ func mustUp(t *testing.T, c Config) *Lab {
 	return l
 }
 
-// shell runs a script on a node and returns what it prints.
+// shell runs a script on a node and returns its output.
 func shell(t *testing.T, l *Lab, node, script string) (string, error) {
 	t.Helper()
 	h, err := l.Node(node)
@@ -124,8 +124,7 @@ func reach(t *testing.T, l *Lab, from, to string) error {
 	})
 }
 
-// TestScaleOfZero: a lab that comes up at a scale of 0 has no distance, and keeps what its
-// latencies are multiples of.
+// A lab that comes up at a scale of 0 has no latency, and keeps the unscaled latencies.
 func TestScaleOfZero(t *testing.T) {
 	c := config(t, "zero")
 	c.Scale = 0
@@ -157,8 +156,7 @@ func TestNodesReachNeighbours(t *testing.T) {
 	}
 }
 
-// TestLinksAreSilent: what crosses a link is what the nodes sent, and nothing that the
-// kernel says by itself.
+// Only packets of the nodes cross a link, and none that the kernel sends by itself.
 func TestLinksAreSilent(t *testing.T) { onEngines(t, linksAreSilent) }
 
 func linksAreSilent(t *testing.T, engine string) {

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// However an owner ends: nothing is left of containers, volumes and loop devices.
+// Nothing remains of containers, volumes and loop devices, however the owner ends.
 func TestKilledOwnerOfContainers(t *testing.T) {
 	loops := func() int {
 		files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
@@ -51,8 +51,8 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 	}
 }
 
-// The directories of members are on volumes, those of others are not, and what is written
-// there is seen by the node's processes.
+// The directories of members are on volumes and those of other nodes are not. The node's processes see the data on
+// them.
 func TestVolumesOfMembers(t *testing.T) {
 	c := config(t, "vol")
 	c.Topology.Volume, c.Members = topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}, []string{"n0", "n1"}

@@ -100,7 +100,7 @@ func TestJitterTable(t *testing.T) {
 	}
 }
 
-// The largest jitter of a latency moves the mean of the delays by at most 1 % of the jitter.
+// The maximum jitter of a latency changes the mean delay by at most 1 % of the jitter.
 func TestMaxJitterKeepsMean(t *testing.T) {
 	const latency = time.Second
 	for _, d := range []link.Distribution{"", link.Uniform, link.Normal, link.Pareto, link.ParetoNormal} {

@@ -13,8 +13,8 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// goBack copies a cloud's database, and puts the copy back over it later, under the members
-// that run. A table made meanwhile is one of those that the copy does not have.
+// goBack copies a cloud's database, and later restores the copy while members run. A table created meanwhile is missing
+// from the copy.
 func (w *world) goBack(c deploy.Cloud) fault {
 	o := w.operators[c.Name]
 	w.tables++
@@ -32,10 +32,10 @@ func (w *world) goBack(c deploy.Cloud) fault {
 	}
 }
 
-// makeTime bounds the making of a table.
+// makeTime bounds the creation of a table.
 const makeTime = 2 * time.Second
 
-// makeTable makes a table with a row in it, if a member can.
+// makeTable creates a table with a row in it, if a member can.
 func (w *world) makeTable(name string) error {
 	ctx, cancel := context.WithTimeout(w.t.Context(), makeTime)
 	defer cancel()
@@ -48,8 +48,7 @@ func (w *world) makeTable(name string) error {
 	return nil
 }
 
-// mark writes a row that no copy has, and returns its key; "" where it is not
-// acknowledged.
+// mark writes a row that no copy has, and returns its key, or "" if it was not acknowledged.
 func (w *world) mark() (key string) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), makeTime)
 	defer cancel()
@@ -62,9 +61,8 @@ func (w *world) mark() (key string) {
 	return key
 }
 
-// vigil reads a row that was acknowledged at each member of a cloud, as fast as it can, until it is
-// told to end, and tells of reads that miss it: a database that was exchanged under a member is
-// noticed within milliseconds, and no read may be answered from it before.
+// vigil reads an acknowledged row at each member of a cloud in a tight loop until it is stopped, and reports missing
+// rows. An exchanged database is detected within milliseconds, and no earlier read may be answered from it.
 func (w *world) vigil(c deploy.Cloud, key string) (end func()) {
 	if key == "" {
 		return func() {}
@@ -91,11 +89,11 @@ func (w *world) vigil(c deploy.Cloud, key string) (end func()) {
 	}
 }
 
-// vigilant is how long a vigil goes on.
+// vigilant is the duration of a vigil.
 const vigilant = 300 * time.Millisecond
 
-// putBack puts a copy back when the other cloud has what the log does not: else what was
-// applied here alone would be nowhere.
+// putBack restores a copy when the other cloud has the entries that the log no longer has. Otherwise entries applied
+// only here would be lost.
 func (w *world) putBack(c deploy.Cloud) error {
 	for _, other := range w.layout.Clouds {
 		if other.Name == c.Name {
@@ -117,7 +115,7 @@ func (w *world) putBack(c deploy.Cloud) error {
 	if err != nil {
 		return err
 	}
-	// Members may not have noticed yet: nothing happens to the other cloud before they have.
+	// Members may not have detected it yet: until then, the other cloud must have no fault.
 	return o.insist(ctx, func(db *sql.DB) error {
 		if err := applied(ctx, db, &has); err != nil || has >= had {
 			return err
@@ -130,8 +128,7 @@ func applied(ctx context.Context, db *sql.DB, at *uint64) error {
 	return db.QueryRowContext(ctx, "SELECT applied FROM hydra_meta WHERE id = 1").Scan(at)
 }
 
-// exchange has a cloud's database be one of another log for a while, and then its own again,
-// as it was before.
+// exchange replaces a cloud's database by one of another log for a while, and then restores it.
 func (w *world) exchange(c deploy.Cloud) fault {
 	o := w.operators[c.Name]
 	return fault{

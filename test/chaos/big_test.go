@@ -13,16 +13,16 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// bigEvery is between two operations on the largest rows.
+// bigEvery is the interval between two operations on rows of the maximum size.
 const bigEvery = 200 * time.Millisecond
 
-// largest is a row of the most bytes that one may have, filled with a letter.
+// largest returns a row of the maximum size, filled with a letter.
 func largest(letter byte) map[string]string {
 	return map[string]string{"text": strings.Repeat(string(letter), command.MaxValue-len(`{"text":""}`))}
 }
 
-// weigh writes and reads rows of 1 MiB, a row at a time: each read finds the last that was
-// written, or one with an unknown outcome.
+// weigh writes and reads rows of 1 MiB, one at a time. Each read must return the last acknowledged row, or one with an
+// unknown outcome.
 func (k *work) weigh(ctx context.Context, r *rand.Rand, key string, c *hydraclient.Client) {
 	may := map[byte]bool{0: true} // what the row may be, 0 for none
 	doubt := map[byte]bool{}
@@ -44,7 +44,7 @@ func (k *work) weigh(ctx context.Context, r *rand.Rand, key string, c *hydraclie
 	}
 }
 
-// large reads which letter a row is of.
+// large returns the letter of a row.
 func (k *work) large(c *hydraclient.Client, key string) (byte, error) {
 	row, err := c.Get(k.w.t.Context(), "big", key)
 	if errors.Is(err, hydraclient.ErrNotFound) {

@@ -10,7 +10,7 @@ import (
 	"skerry/systems/hydra/deploy"
 )
 
-// pageEvery is between two requests of pages.
+// pageEvery is the interval between two requests of pages.
 const pageEvery = 50 * time.Millisecond
 
 // page is a request as a browser sends it for a page of another site.
@@ -31,14 +31,14 @@ var pages = []page{
 	{http.MethodGet, "/api/sum", "evil.example", nil},
 }
 
-// bodies are what pages send: what would be done, were it let in.
+// bodies are the requests of pages, which would have an effect if they were accepted.
 var bodies = map[string]string{
 	"/v1/transactions": `{"writes":[{"do":"drop_table","table":"t"},{"do":"create_table","table":"evil"}]}`,
 	"/v1/members":      `{"name":"evil","cloud":"evil","peer":"192.0.2.1:7071","api":"192.0.2.1:7070"}`,
 	"/api/transfers":   `{"from":"account-0","to":"account-1","amount_cents":1}`,
 }
 
-// browse has pages of other sites ask every service, and tells of what is let in.
+// browse sends requests of other sites to every service, and reports accepted ones.
 func (k *work) browse(ctx context.Context) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DialContext: k.w.layout.DNS.Dial, DisableKeepAlives: true}}
 	var services []deploy.State

@@ -1,16 +1,15 @@
-// Package chaos runs a whole deployment of Hydra in the namespaces of a lab for minutes
-// while its processes are killed and paused, its links cut and made lossy, its databases
-// restarted, lost, put back to earlier copies and exchanged for those of another log, its
-// clocks set, and its clouds lost, all at random and several at a time. Registers must be
-// linearizable all the while, the accounts in every cloud's database must add up whenever
-// a caller looks, and no page of another site may be let in; and once all is well again, the
-// wallet must have done every order that it acknowledged once, and both clouds' databases must
-// hold the same.
+// Package chaos runs a deployment of Hydra in the namespaces of a lab for minutes under random
+// concurrent faults: processes are killed and paused, links cut and made lossy, databases
+// restarted, lost, restored to earlier copies and exchanged for those of another log, clocks
+// set, and clouds lost. Meanwhile registers must be linearizable, the accounts in every cloud's
+// database must add up at any time, and requests of other sites must be rejected. After
+// the last fault, the wallet must have executed every acknowledged order once, and both clouds'
+// databases must have the same content.
 //
 //	SKERRY_CHAOS=5m go test -timeout 30m ./test/chaos
 //	SKERRY_CHAOS=5m SKERRY_SEED=7 SKERRY_CHAOS_DATABASE=postgres go test ...
 //
-// Beside "figures" it prints a row of the table of runs in docs/hydra-guarantees.md.
+// After "figures" it prints a row for the table of runs in docs/hydra-guarantees.md.
 package chaos
 
 import (
@@ -45,13 +44,13 @@ import (
 )
 
 const (
-	// patience bounds the wait for a deployment that is left alone to be well again.
+	// patience bounds the wait for a deployment without faults to recover.
 	patience = 3 * time.Minute
 	zone     = "hydra.test"
-	// restart is how long a process that ended stays away: a member does not start while its
-	// database is out of reach, and is tried again.
+	// restart is the delay before an ended process is restarted. A member does not start while its database is
+	// unreachable, and is retried.
 	restart = time.Second
-	// smallLog has a cloud that is away for long cut loose; roomyLog holds some of the largest rows.
+	// smallLog detaches a cloud that is unavailable for long; roomyLog has space for several rows of the maximum size.
 	smallLog = 2 << 20
 	roomyLog = 8 << 20
 )
@@ -64,7 +63,7 @@ defaults: {rtt: 5ms, site_rtt: 0.2ms}
 links: [{between: [aws, gcp], rtt: 10ms}]
 `
 
-// world is what there is to break.
+// world is the deployment under test.
 type world struct {
 	t         *testing.T
 	lab       *lab.Lab
@@ -123,8 +122,7 @@ func asked(t *testing.T) time.Duration {
 	return length
 }
 
-// build brings up a lab with a deployment on it, whose clouds' databases are of a kind
-// but for those that have an URL.
+// build brings up a lab with a deployment, whose clouds use databases of a kind, except those with a URL.
 func build(t *testing.T, kind string, maxLog int64, urls map[string]string) *world {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "clouds.yaml")
@@ -218,7 +216,7 @@ func (w *world) database(kind string, c deploy.Cloud) string {
 	return url(started.Properties())
 }
 
-// programs returns the folder of skerry and hydra: that of the file SKERRY_EXE, else one that they are built in.
+// programs returns the folder of skerry and hydra: that of SKERRY_EXE, or a new one in which they are built.
 func programs(t *testing.T) string {
 	t.Helper()
 	if exe := os.Getenv("SKERRY_EXE"); exe != "" {
@@ -231,7 +229,7 @@ func programs(t *testing.T) string {
 	return dir
 }
 
-// dataDir is one that servers which refuse root can get to.
+// dataDir is a directory that servers without root can access.
 func dataDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "skerry-chaos-")
@@ -245,7 +243,7 @@ func dataDir(t *testing.T) string {
 	return dir
 }
 
-// keepLogs copies the logs of a deployment that failed to where they stay.
+// keepLogs copies the logs of a failed deployment to a permanent place.
 func (w *world) keepLogs() {
 	dir, err := os.MkdirTemp("", "skerry-chaos-logs-")
 	if err != nil {
@@ -264,8 +262,7 @@ func (w *world) keepLogs() {
 	w.t.Logf("logs are in %s", dir)
 }
 
-// data is a client of what listens at addresses, from the place of the DNS server, which
-// no fault touches.
+// data is a client for given addresses on the node of the DNS server, which has no faults.
 func (w *world) data(at ...string) *hydraclient.Client {
 	c, err := hydraclient.New(hydraclient.Config{Endpoints: at, Timeout: 20 * time.Second, Dial: w.layout.DNS.Dial})
 	if err != nil {
@@ -282,10 +279,10 @@ func (w *world) balancers() (at []string) {
 	return at
 }
 
-// behind is the most entries that a database may lack that has caught up: what is under way.
+// behind is the maximum lag in entries of a database that has caught up: those in flight.
 const behind = 200
 
-// well is await of a test that ends when it is not well.
+// well is await for a test that ends if the deployment does not recover.
 func (w *world) well(names ...string) time.Duration {
 	w.t.Helper()
 	took, err := w.await(names...)
@@ -295,8 +292,8 @@ func (w *world) well(names ...string) time.Duration {
 	return took
 }
 
-// await waits until every cloud's database, or those named, serve and lack little, and tells
-// for how long it did.
+// await waits until the databases of all clouds, or of the named ones, serve with a small lag, and returns the
+// duration.
 func (w *world) await(names ...string) (time.Duration, error) {
 	began := time.Now()
 	var last error
@@ -318,7 +315,7 @@ func (w *world) await(names ...string) (time.Duration, error) {
 	return 0, fmt.Errorf("%w after %s: %w", errNotWell, patience, last)
 }
 
-// serves returns nil when a cloud's first member says that its database serves.
+// serves returns nil if the first member of a cloud reports that its database serves.
 func (w *world) serves(c deploy.Cloud) error {
 	data := w.data(deploy.HostPort(c.Members[0], deploy.PortAPI))
 	defer data.Close()

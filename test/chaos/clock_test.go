@@ -10,7 +10,7 @@ import (
 	"skerry/systems/hydra/deploy"
 )
 
-// jump sets the wall clocks of processes hours forward or back, and right again later.
+// jump sets the wall clocks of processes hours forward or back, and corrects them later.
 func (w *world) jump(r *rand.Rand, name string, of ...deploy.State) fault {
 	by := time.Duration(1+r.IntN(10)) * time.Hour
 	if r.IntN(2) == 0 {
@@ -29,7 +29,7 @@ func (w *world) jump(r *rand.Rand, name string, of ...deploy.State) fault {
 	return fault{name: fmt.Sprintf("set the clock of %s by %s", name, by), apply: set(by), mend: set(0)}
 }
 
-// setClock sets a process' wall clock; one that has ended has none.
+// setClock sets the wall clock of a process; ended processes are ignored.
 func (w *world) setClock(s deploy.State, by time.Duration) error {
 	w.clocking.Lock()
 	defer w.clocking.Unlock()

@@ -21,18 +21,17 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// fault is something that is broken, and how it is mended.
+// fault is a fault and its repair.
 type fault struct {
 	name  string
 	apply func() error
 	mend  func() error
-	// lost is the cloud whose database is gone for good. As long as it has not been rebuilt
-	// nothing may happen to the other: both would be more than can be borne.
+	// lost is the cloud whose database is lost. Until it is rebuilt, the other cloud must have no fault, because Hydra
+	// does not tolerate both.
 	lost string
 }
 
-// breakThings breaks one thing or two at a time, at random, until the time is up, and
-// leaves all mended.
+// breakThings injects one or two random faults at a time until the time is over, and repairs all of them.
 func (w *world) breakThings(r *rand.Rand, length time.Duration) {
 	w.t.Helper()
 	began := time.Now()
@@ -80,7 +79,7 @@ func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64(most-least)))
 }
 
-// fault picks one.
+// fault selects a random fault.
 func (w *world) fault(r *rand.Rand) fault {
 	states := w.deployed.States()
 	cloud := w.layout.Clouds[r.IntN(len(w.layout.Clouds))]
@@ -153,8 +152,7 @@ func (w *world) kill(name string, which func(deploy.Service) bool) fault {
 	}
 }
 
-// pause stops a process in its tracks, and has it go on as if nothing had been. One that
-// was killed meanwhile is another.
+// pause stops a process and resumes it, unless it was killed and replaced meanwhile.
 func (w *world) pause(s deploy.State) fault {
 	signal := func(n syscall.Signal) func() error {
 		return func() error {
@@ -167,8 +165,7 @@ func (w *world) pause(s deploy.State) fault {
 	return fault{name: "pause " + s.Name, apply: signal(syscall.SIGSTOP), mend: signal(syscall.SIGCONT)}
 }
 
-// cut changes the links that lead from what inside tells to elsewhere, in both directions
-// or only outwards.
+// cut changes the links from the selected nodes to others, in both directions or only outwards.
 func (w *world) cut(name string, q link.Quality, both bool, inside func(site, node string) bool) fault {
 	sites := map[string]string{}
 	for _, h := range w.lab.Hosts() {
@@ -200,7 +197,7 @@ func (w *world) cut(name string, q link.Quality, both bool, inside func(site, no
 	}
 }
 
-// handOver asks for another leader, who may refuse.
+// handOver requests another leader, which may refuse.
 func (w *world) handOver(to string) fault {
 	return fault{name: "hand over to " + to, mend: func() error { return nil }, apply: func() error {
 		ctx, cancel := context.WithTimeout(w.t.Context(), time.Second)
@@ -230,7 +227,7 @@ func (w *world) restart(c deploy.Cloud) fault {
 	}
 }
 
-// lose has a cloud's database be gone for good: it is rebuilt from the other's.
+// lose destroys a cloud's database, which is rebuilt from the other's.
 func (w *world) lose(c deploy.Cloud) fault {
 	which := func(s deploy.Service) bool { return s.Cloud == c.Name && s.Kind == deploy.Member }
 	k := w.kill("lose the database of "+c.Name, which)
@@ -250,7 +247,7 @@ func (w *world) lose(c deploy.Cloud) fault {
 	return k
 }
 
-// discard has all that is in a cloud's database be gone.
+// discard removes all data of a cloud's database.
 func (w *world) discard(c deploy.Cloud) error {
 	o := w.operators[c.Name]
 	if w.databases[c.Name] != nil {
@@ -268,5 +265,5 @@ func (w *world) discard(c deploy.Cloud) error {
 	return err
 }
 
-// sqliteFile is where a cloud without a server has its database.
+// sqliteFile is the database file of a cloud without a server.
 func sqliteFile(c deploy.Cloud) string { return filepath.Join(c.Members[0].Dir(), "hydra.db") }

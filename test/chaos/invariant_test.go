@@ -10,11 +10,11 @@ import (
 	"skerry/systems/hydra/deploy"
 )
 
-// lookEvery is between two looks into a cloud's database.
+// lookEvery is the interval between two queries of a cloud's database.
 const lookEvery = 300 * time.Millisecond
 
-// audit adds up the accounts in a cloud's database again and again, with SQL and past its
-// members: with the bank's they are 0 at any moment.
+// audit sums the accounts in a cloud's database repeatedly, with SQL and without its members. Including the bank's
+// account, the sum is always 0.
 func (k *work) audit(ctx context.Context, c deploy.Cloud) {
 	for ; ctx.Err() == nil; time.Sleep(lookEvery) {
 		sum, err := k.addUp(c)

@@ -22,12 +22,12 @@ import (
 	"skerry/systems/hydra/deploy"
 )
 
-// operator works on a cloud's database beside its members, with SQL, as people do who own it.
+// operator changes a cloud's database with SQL while members run, like its owner could.
 type operator struct {
 	url  string
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// file is held while SQLite's file is used or taken away: who closes a file that is gone
-	// would take the next one's write-ahead log along.
+	// file is held while SQLite's file is used or removed: closing a removed file would delete the write-ahead log of
+	// its successor.
 	file sync.Mutex
 }
 
@@ -38,7 +38,7 @@ func newOperator(c deploy.Cloud, url string) *operator {
 	return &operator{url: url, dial: c.Edge.Dial}
 }
 
-// kept is what names of copies begin with. They stand in the database that they are of.
+// kept is the prefix of copies, which are stored in the same database.
 const kept = "earlier_"
 
 func (o *operator) kind() string { kind, _, _ := strings.Cut(o.url, ":"); return kind }
@@ -69,7 +69,7 @@ func (o *operator) open() (*sql.DB, error) {
 	return sql.OpenDB(connector), nil
 }
 
-// try has f work on the database once.
+// try calls f with the database once.
 func (o *operator) try(f func(*sql.DB) error) (err error) {
 	o.file.Lock()
 	defer o.file.Unlock()
@@ -81,8 +81,7 @@ func (o *operator) try(f func(*sql.DB) error) (err error) {
 	return f(db)
 }
 
-// insist has f work on the database until it could: a server may be on its way back, a
-// member that is paused may hold what f wants.
+// insist calls f with the database until it succeeds: a server may be starting, or a paused member may hold a lock.
 func (o *operator) insist(ctx context.Context, f func(*sql.DB) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -94,7 +93,7 @@ func (o *operator) insist(ctx context.Context, f func(*sql.DB) error) error {
 	}
 }
 
-// alone has f work in a transaction beside which no member applies anything.
+// alone calls f in a transaction that excludes applying members.
 func alone(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -110,7 +109,7 @@ func alone(ctx context.Context, db *sql.DB, f func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// all does statements in turn.
+// all executes statements in order.
 func all(ctx context.Context, on interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 }, statements ...string) error {
@@ -127,7 +126,7 @@ type asker interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// texts are the rows of a query for texts.
+// texts returns the rows of a query for texts.
 func texts(ctx context.Context, on asker, query string) (list []string, err error) {
 	rows, err := on.QueryContext(ctx, query)
 	if err != nil {
@@ -144,7 +143,7 @@ func texts(ctx context.Context, on asker, query string) (list []string, err erro
 	return list, rows.Err()
 }
 
-// tables are those of the database, and those that there are copies of.
+// tables returns the tables of the database, and those with copies.
 func (o *operator) tables(ctx context.Context, on asker) (have, copies []string, err error) {
 	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
 	switch o.kind() {
@@ -166,7 +165,7 @@ func (o *operator) tables(ctx context.Context, on asker) (have, copies []string,
 
 var errTables = errors.New("a table was made meanwhile")
 
-// keep copies the database as of one moment.
+// keep copies the database in one transaction.
 func (o *operator) keep(ctx context.Context, db *sql.DB) error {
 	have, copies, err := o.tables(ctx, db)
 	if err != nil {
@@ -196,7 +195,7 @@ func (o *operator) keep(ctx context.Context, db *sql.DB) error {
 	})
 }
 
-// putBack has the database be what it was when it was copied.
+// putBack restores the copy of the database.
 func (o *operator) putBack(ctx context.Context, db *sql.DB) error {
 	return alone(ctx, db, func(tx *sql.Tx) error {
 		have, copies, err := o.tables(ctx, tx)
@@ -220,7 +219,7 @@ func (o *operator) putBack(ctx context.Context, db *sql.DB) error {
 	})
 }
 
-// replace has the database look like one of another log, with other rows.
+// replace turns the database into one of another log, with other rows.
 func (o *operator) replace(ctx context.Context, db *sql.DB) error {
 	if err := o.keep(ctx, db); err != nil {
 		return err
@@ -230,7 +229,7 @@ func (o *operator) replace(ctx context.Context, db *sql.DB) error {
 	})
 }
 
-// empty drops all that there is.
+// empty drops all tables.
 func (o *operator) empty(ctx context.Context, db *sql.DB) error {
 	have, _, err := o.tables(ctx, db)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 // big is a row of 32 KiB.
 var big = map[string]string{"text": strings.Repeat("x", 32<<10)}
 
-// cutLoose writes big rows through a client until it is told that the second cloud is cut
-// loose.
+// cutLoose writes big rows through a client until the second cloud is reported as detached.
 func (w *world) cutLoose(c *hydraclient.Client) {
 	w.t.Helper()
 	const rows = 400
@@ -47,7 +46,7 @@ func (w *world) cutLoose(c *hydraclient.Client) {
 	w.t.Fatalf("after %d rows: %+v", rows, last)
 }
 
-// same holds the clouds' databases to each other.
+// same compares the databases of the clouds.
 func (w *world) same() {
 	w.t.Helper()
 	k := &work{w: w}
@@ -63,8 +62,8 @@ func (w *world) same() {
 	w.t.Logf("both hold %d rows", len(all[0]["t"]))
 }
 
-// A cloud that is away for longer than the log reaches is cut loose: the log stays within
-// its bound and the others go on. When it is back, it is rebuilt from a snapshot.
+// A cloud that is unavailable for longer than the log reaches is detached. The log stays within its limit, and the
+// others continue. When the cloud returns, it is rebuilt from a snapshot.
 func TestACloudIsCutLoose(t *testing.T) {
 	asked(t)
 	w := build(t, "", smallLog, nil)
@@ -85,8 +84,8 @@ func TestACloudIsCutLoose(t *testing.T) {
 	w.same()
 }
 
-// A database without room on its file system keeps what it has and says what is wrong; the
-// log, other clouds and clients go on, and it does once there is room.
+// A database on a full file system keeps its data and reports the error. The log, other clouds and clients continue,
+// and the database continues when space is available.
 func TestADatabasesDiskIsFull(t *testing.T) {
 	asked(t)
 	dir := dataDir(t)
@@ -129,7 +128,7 @@ func TestADatabasesDiskIsFull(t *testing.T) {
 	if !strings.Contains(problem, "full") {
 		t.Errorf("it says %q", problem)
 	}
-	// Requests there are answered by the other cloud, writes go through.
+	// The other cloud answers requests there, and writes succeed.
 	if _, err := there.Put(t.Context(), "t", "meanwhile", map[string]int{"n": 1}); err != nil {
 		t.Error(err)
 	}

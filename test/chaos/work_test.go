@@ -22,7 +22,7 @@ import (
 	"skerry/test/registers"
 )
 
-// work is what goes on meanwhile.
+// work is the load during the faults.
 type work struct {
 	w       *world
 	door    *deploy.Door
@@ -46,7 +46,7 @@ const (
 	money    = 1000
 	// epoch bounds the use of a register, so that each check stays small.
 	epoch = 2 * time.Second
-	// pace is between two operations of a worker.
+	// pace is the interval between two operations of a worker.
 	pace = 10 * time.Millisecond
 )
 
@@ -113,13 +113,13 @@ func begin(w *world, seed uint64) *work {
 
 func account(i int) string { return fmt.Sprint("account-", i) }
 
-// end has the workers end what they have begun.
+// end lets the workers complete their current operations.
 func (k *work) end() {
 	k.stop()
 	k.done.Wait()
 }
 
-// transfer gives an order, which happens once or not at all.
+// transfer places an order, which is executed once or not at all.
 func (k *work) transfer(ctx context.Context, r *rand.Rand, key string) {
 	from, amount := r.IntN(accounts), int64(1+r.IntN(400))
 	to := (from + 1 + r.IntN(accounts-1)) % accounts
@@ -135,7 +135,7 @@ func (k *work) transfer(ctx context.Context, r *rand.Rand, key string) {
 	}
 }
 
-// order repeats an order under its key until the wallet says what became of it.
+// order retries an order with its key until the wallet reports the outcome.
 func (k *work) order(ctx context.Context, path, key string, body any) (done bool) {
 	text, _ := json.Marshal(body) // of strings and numbers
 	for {
@@ -175,7 +175,7 @@ func (k *work) ask(ctx context.Context, method, path, key, body string) (int, st
 	return resp.StatusCode, string(text)
 }
 
-// check holds what there is to what was said.
+// check compares the final state with the acknowledgements.
 func (k *work) check() {
 	t := k.w.t
 	t.Logf("%d transfers, the slowest after %.1f s; %d operations on registers", k.orders, k.longest.Seconds(), k.history.Len())
@@ -193,7 +193,7 @@ func (k *work) check() {
 	if !sum.Sum.Holds || sum.Sum.Total != accounts*money {
 		t.Errorf("the sum is %s", text)
 	}
-	// Each cloud's database, once it has applied all that is committed.
+	// Each cloud's database, after it has applied all committed entries.
 	var tables []map[string]map[string]string
 	for _, c := range k.w.layout.Clouds {
 		data := k.w.data(deploy.HostPort(c.Members[0], deploy.PortAPI))
@@ -212,7 +212,7 @@ func (k *work) check() {
 	k.history.Check(t, 30*time.Second)
 }
 
-// contents is all that a cloud's database holds, versions included.
+// contents returns all rows of a cloud's database, with versions.
 func contents(k *work, data *hydraclient.Client) map[string]map[string]string {
 	ctx, cancel := context.WithTimeout(k.w.t.Context(), patience)
 	defer cancel()
@@ -225,7 +225,7 @@ func contents(k *work, data *hydraclient.Client) map[string]map[string]string {
 		rows := map[string]string{}
 		page := hydraclient.Page{Limit: 500}
 		for {
-			// The first page waits until all that is committed is applied here.
+			// The first page waits until all committed entries are applied here.
 			got, err := data.Scan(ctx, name, page, hydraclient.Read(api.Linearizable))
 			if err != nil {
 				k.w.t.Fatal(err)
@@ -243,7 +243,7 @@ func contents(k *work, data *hydraclient.Client) map[string]map[string]string {
 	return all
 }
 
-// balances are the customers'.
+// balances returns the balances of the customers.
 func balances(k *work, rows map[string]string) map[string]int64 {
 	all := map[string]int64{}
 	for i := range accounts {

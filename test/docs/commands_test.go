@@ -16,29 +16,29 @@ import (
 	"skerry/internal/testkit"
 )
 
-// fast has every run of the tutorial shrunk as its experiments say, on a machine that may be busy.
+// fast shortens every run of the tutorial as its experiments specify, for a busy machine.
 const fast = `set -euo pipefail
 skerry() {
 	if [ "$1" = run ]; then command skerry run "${@:2}" --fast --retries 0; else command skerry "$@"; fi
 }
 `
 
-// shell finds the commands of a page: what it shows as sh.
+// shell finds the commands of a page: its sh blocks.
 var shell = regexp.MustCompile("(?ms)^```sh\n(.*?)^```")
 
-// The tutorial is followed by its own commands.
+// The commands of the tutorial succeed in order.
 func TestTutorial(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.FrontEnd, testkit.Installed(redis.Recipe))
 	follow(t, "tutorial.md", "offices.html", "goodput/s", "2 assertions held")
 }
 
-// So is the path to a database that is not described yet.
+// So do those of the how-to for an own database.
 func TestOwnDatabaseStepByStep(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.FrontEnd)
 	follow(t, "howto/own-database.md", "distance.yaml is valid", "distance.html", "goodput/s", "exec:shop")
 }
 
-// follow runs what a page shows as sh, in an empty folder, from the first command to the last.
+// follow runs the sh blocks of a page in order, in an empty folder.
 func follow(t *testing.T, page string, wanted ...string) {
 	t.Helper()
 	var script strings.Builder
@@ -62,10 +62,10 @@ func follow(t *testing.T, page string, wanted ...string) {
 	}
 }
 
-// experiment finds the whole experiments of a page.
+// experiment finds the complete experiments of a page.
 var experiment = regexp.MustCompile("(?ms)^( *)```yaml\n( *name: .*?)^ *```")
 
-// The experiments that pages show are valid, down to the spelling of their assertions.
+// The experiments on pages are valid, including the spelling of their assertions.
 func TestExperiments(t *testing.T) {
 	exe := filepath.Join(program(t), "skerry")
 	found := 0
@@ -108,7 +108,7 @@ func TestNotebook(t *testing.T) {
 	}
 }
 
-// The lines that open a run in pandas and in DuckDB do so.
+// The lines that open a run in pandas and in DuckDB work.
 func TestLinesForAnalysts(t *testing.T) {
 	testkit.Need(t, testkit.Analysis)
 	script := shown(t, "python") + `
@@ -122,7 +122,7 @@ for line in '''` + shown(t, "sql") + `'''.strip().splitlines():
 	analyse(t, "python3", "-c", script)
 }
 
-// So do those of R.
+// So do the lines for R.
 func TestLinesForR(t *testing.T) {
 	testkit.Need(t, testkit.R)
 	analyse(t, "Rscript", "-e", shown(t, "r")+`
@@ -131,7 +131,7 @@ stopifnot(goodput$goodput_ops_s == c(2, 2), trials$goodput_ops_s > 0, any(second
 `)
 }
 
-// shown is what docs/data.md shows in a language.
+// shown returns the code blocks of docs/data.md in a language.
 func shown(t *testing.T, language string) string {
 	t.Helper()
 	m := regexp.MustCompile("(?ms)^```" + language + "\n(.*?)^```").FindStringSubmatch(read(t, filepath.Join(root, "docs", "data.md")))
@@ -141,7 +141,7 @@ func shown(t *testing.T, language string) string {
 	return m[1]
 }
 
-// analyse runs a command in a folder whose newest run is a recorded one.
+// analyse runs a command in a folder whose newest run is recorded.
 func analyse(t *testing.T, name string, args ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -159,7 +159,7 @@ func analyse(t *testing.T, name string, args ...string) {
 	}
 }
 
-// place is the folder that the programs are built in, once.
+// place is the folder in which the programs are built once.
 var place string
 
 var build = sync.OnceValue(func() error { return testkit.BuildPrograms(place, "skerry", "hydra", "metad") })

@@ -1,5 +1,4 @@
-// Package docs follows the pages of the documentation: their links, the tutorial's commands, the
-// how-tos' experiments, and the notebook.
+// Package docs checks the documentation: links, the tutorial's commands, the how-tos' experiments, and the notebook.
 package docs
 
 import (
@@ -23,7 +22,7 @@ var (
 	named   = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// Every link of every page leads to a file of the repository, and to a heading where it names one.
+// Every link of every page refers to a file of the repository, and to an existing heading.
 func TestLinks(t *testing.T) {
 	checked := 0
 	for _, page := range pages(t) {
@@ -50,7 +49,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// anchors are the names that GitHub, and the site, give to the headings of a page.
+// anchors returns the names that GitHub and the site give to the headings of a page.
 func anchors(text string) []string {
 	var out []string
 	for _, m := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -60,7 +59,7 @@ func anchors(text string) []string {
 	return out
 }
 
-// pages are the Markdown files of the repository's root and of docs.
+// pages returns the Markdown files of the repository's root and of docs.
 func pages(t *testing.T) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(root, "*.md"))

@@ -22,16 +22,16 @@ import (
 //go:embed testdata/attack.html
 var attackPage string
 
-// Names that the browser's resolver knows: a site that has nothing to do with this machine,
-// and one whose name is made to point at it once its page is loaded.
+// Names that the browser resolves: an unrelated site, and one whose name resolves to this machine after its page is
+// loaded.
 const (
 	evilSite    = "evil.example"
 	reboundSite = "rebound.example"
-	// reboundAddr is where the rebound name's first address is, on which attacker.rebind listens.
+	// reboundAddr is the first address of the rebound name, on which attacker.rebind listens.
 	reboundAddr = "127.88.0.1"
 )
 
-// job is something that a page tries; see testdata/attack.html.
+// job is an attempt of a page; see testdata/attack.html.
 type job struct {
 	How     string            `json:"how"`
 	URL     string            `json:"url"`
@@ -49,7 +49,7 @@ type page struct {
 	Frames []string `json:"frames"`
 }
 
-// attacker serves pages, and is told what came of them.
+// attacker serves pages and receives their results.
 type attacker struct {
 	t     *testing.T
 	port  string
@@ -66,7 +66,7 @@ func newAttacker(t *testing.T) *attacker {
 	return a
 }
 
-// at is the URL of a page by a name of the attacker's server.
+// at returns the URL of a page by a name of the attacker's server.
 func (a *attacker) at(host, page string) string { return "http://" + host + ":" + a.port + "/" + page }
 
 func (a *attacker) add(p page) {
@@ -102,7 +102,7 @@ func (a *attacker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, html) // the browser may have gone
 }
 
-// told is what came of a page's jobs; ok, whether they are all done.
+// told returns the results of a page's jobs, and whether all are complete.
 func (a *attacker) told(page string) (came []string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -110,9 +110,9 @@ func (a *attacker) told(page string) (came []string, ok bool) {
 	return came, ok
 }
 
-// rebind has the rebound name stand for a service once its page is loaded, as a DNS server of
-// the attacker would: the page is answered here, and every further connection goes to the
-// service as the browser has made it. It returns the page's URL, of the service's port.
+// rebind redirects the rebound name to a service after its page is loaded, like an attacker's DNS server: the page is
+// answered here, and every further connection goes to the service unchanged. It returns the page's URL, with the port
+// of the service.
 func (a *attacker) rebind(service, page string) string {
 	_, port, err := net.SplitHostPort(service)
 	if err != nil {
@@ -136,7 +136,7 @@ func (a *attacker) rebind(service, page string) string {
 	return "http://" + net.JoinHostPort(reboundSite, port) + "/" + page
 }
 
-// pass answers the request for the page, and passes any other connection on.
+// pass answers the request for the page, and forwards any other connection.
 func (a *attacker) pass(c net.Conn, service, page string) {
 	defer c.Close()
 	stop := a.t.Context().Done()
@@ -174,7 +174,7 @@ func (a *attacker) pass(c net.Conn, service, page string) {
 	back.Wait()
 }
 
-// visit opens a page in Chromium until pages have told what came of their jobs.
+// visit opens a page in Chromium until its jobs are complete.
 func (a *attacker) visit(url string, pages ...string) {
 	a.t.Helper()
 	testkit.Need(a.t, testkit.Chromium)

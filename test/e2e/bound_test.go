@@ -11,8 +11,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// Each experiment is built so that one thing limits it. What it does at most is far from what
-// the others allow, on a machine that is half as fast and busy.
+// Each experiment has one bottleneck, whose limit is far below the others, even on a machine that is half as fast and
+// busy.
 func TestWhatBoundIsTold(t *testing.T) {
 	const experiment = `
 name: bound
@@ -27,7 +27,7 @@ warmup: 1s
 events: [%s]
 retries: 0
 `
-	// Programs on every node that want all processors: no node has most of them, and none is left.
+	// Programs on every node compete for all CPUs: no node gets most of them, and none is idle.
 	crowd := fmt.Sprintf("{at: 0s, for: 30s, cpu: {nodes: data, cores: %d}}", runtime.NumCPU())
 	for _, tt := range []struct{ links, client, workload, events, by string }{
 		{"rtt: 100ms", "Oslo", "name: c, records: 100, threads: 4", "", bottleneck.Distance},
@@ -36,7 +36,7 @@ retries: 0
 		{"rtt: 1ms", "{site: Oslo, cpu: 0.03}", "name: c, records: 100, threads: 16", "", bottleneck.Client},
 		{"rtt: 1ms, bandwidth: 500kbit", "Oslo", "name: c, records: 100, threads: 16", "", bottleneck.Bandwidth},
 		{"rtt: 0.1ms", "Oslo", "name: c, records: 100, threads: 4", crowd, bottleneck.Machine},
-		// Servers that stand still for most of the time: nothing else is used up meanwhile.
+		// Servers are paused most of the time: no other resource is saturated.
 		{"rtt: 0.1ms", "Oslo", "name: c, records: 100, threads: 4", "{at: 1s, for: 5s, pause: data}", bottleneck.Database},
 	} {
 		t.Run(tt.by, func(t *testing.T) {

@@ -14,13 +14,13 @@ import (
 	"skerry/internal/testkit"
 )
 
-// loopback are services as their users start them on this machine, without tokens.
+// loopback has the services as users start them on this machine, without tokens.
 type loopback struct {
 	*bench
 	metadata, member, balancer, wallet, names string // HOST:PORT
 }
 
-// startLoopback starts one of each.
+// startLoopback starts one service of each kind.
 func startLoopback(t *testing.T) *loopback {
 	t.Parallel()
 	exe, err := binary()
@@ -37,7 +37,7 @@ func startLoopback(t *testing.T) *loopback {
 	return l
 }
 
-// serve starts a command and returns where it says that it listens.
+// serve starts a command and returns its listen address.
 func (l *loopback) serve(says, program string, args ...string) (addr string) {
 	l.t.Helper()
 	r, pattern := l.program(program, args...).start(), regexp.MustCompile(says)
@@ -56,7 +56,7 @@ func (l *loopback) serve(says, program string, args ...string) (addr string) {
 	return addr
 }
 
-// ask is what a program asks, curl for one: it says neither Origin nor Sec-Fetch-Site.
+// ask sends a request like a program such as curl, without Origin and Sec-Fetch-Site.
 func (l *loopback) ask(method, url, body string) (status int, answer string) {
 	l.t.Helper()
 	req, err := http.NewRequestWithContext(l.t.Context(), method, "http://"+url, strings.NewReader(body))
@@ -86,12 +86,12 @@ func (l *loopback) must(method, url, body string) string {
 	return answer
 }
 
-// ways are how a page gets at a service; each has a directory and a table of its own to lose.
+// ways are the ways in which a page can reach a service; each has its own directory and table.
 var ways = []string{"fetch", "form", "beacon", "samesite", "rebound", "balancer"}
 
 const secret = "only-this-machine-knows"
 
-// fill gives every service something that a page could take away or read.
+// fill gives every service data that a page could remove or read.
 func (l *loopback) fill() {
 	for _, way := range ways {
 		l.must(http.MethodPost, l.metadata+"/", "mkdir -p /"+way+"/"+secret)
@@ -102,7 +102,7 @@ func (l *loopback) fill() {
 	l.must(http.MethodGet, l.balancer+"/status", "")
 }
 
-// intact fails the test for everything that a page has changed.
+// intact fails the test for each change by a page.
 func (l *loopback) intact() {
 	for _, way := range ways {
 		if _, listed := l.ask(http.MethodPost, l.metadata+"/", "ls /"+way); listed != secret+"\n" {
@@ -122,7 +122,7 @@ func (l *loopback) intact() {
 
 func text(s string) *string { return &s }
 
-// foreign are jobs of a page of another site, or of another port of this machine.
+// foreign returns the jobs of a page of another site, or of another port of this machine.
 func (l *loopback) foreign() []job {
 	member, balancer, wallet, tree := "http://"+l.member, "http://"+l.balancer, "http://"+l.wallet, "http://"+l.metadata
 	return []job{
@@ -142,7 +142,7 @@ func (l *loopback) foreign() []job {
 	}
 }
 
-// sameSite are jobs of a page of another server of this machine, which is of the same site.
+// sameSite returns the jobs of a page of another server of this machine, which is of the same site.
 func (l *loopback) sameSite() []job {
 	local := func(addr string) string { return "http://localhost:" + addr[strings.LastIndex(addr, ":")+1:] }
 	return []job{
@@ -151,8 +151,8 @@ func (l *loopback) sameSite() []job {
 	}
 }
 
-// rebound are what a page of a name that was made to point here asks of each service, which the
-// browser takes for the page's own.
+// rebound returns the requests of a page whose name was rebound to each service, which the browser treats as the page's
+// origin.
 func (l *loopback) rebound() map[string][]job {
 	order := map[string]string{"Content-Type": "application/json", "Idempotency-Key": "1"}
 	return map[string][]job{
@@ -164,7 +164,7 @@ func (l *loopback) rebound() map[string][]job {
 	}
 }
 
-// careless is a service of this machine that looks at nothing but what it is sent.
+// careless is a service of this machine without any guard.
 type careless struct {
 	at    string
 	mu    sync.Mutex
@@ -187,7 +187,7 @@ func newCareless(t *testing.T) *careless {
 	return c
 }
 
-// jobs are what a page does to it, in every way that the others are tried by.
+// jobs returns the attempts of a page on it, in all ways of the other jobs.
 func (c *careless) jobs() []job {
 	return []job{
 		{How: "fetch", URL: c.at + "/fetch", Body: text("rm -r /")},
@@ -197,7 +197,7 @@ func (c *careless) jobs() []job {
 	}
 }
 
-// acted checks that every job came there: what the services refused, the browser had let pages do.
+// acted checks that every job reached it: the browser had permitted the requests that the services rejected.
 func (c *careless) acted(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
@@ -209,9 +209,9 @@ func (c *careless) acted(t *testing.T) {
 	}
 }
 
-// No page that a developer visits acts on a service of this machine, or reads from it: not by
-// forms, requests without preflight, beacons and images, not from another port of this machine,
-// and not by a name that was made to point here. On a service without a guard the same pages act.
+// No web page can change or read a service of this machine: not by forms, requests without preflight, beacons and
+// images, not from another port of this machine, and not by a rebound name. On a service without a guard, the same
+// pages succeed.
 func TestNoPageActs(t *testing.T) {
 	testkit.Need(t, testkit.Chromium)
 	l, a, bare := startLoopback(t), newAttacker(t), newCareless(t)

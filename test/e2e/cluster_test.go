@@ -23,7 +23,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// ownServer is a Redis server that the test starts, as a user does.
+// ownServer is a Redis server that the test starts like a user.
 type ownServer struct {
 	*running
 	addr   string
@@ -49,7 +49,7 @@ func (b *bench) startServer(addr string, args ...string) ownServer {
 	return s
 }
 
-// addForeign writes keys that are not Skerry's. Some resemble its own.
+// addForeign writes keys of another owner. Some resemble Skerry's.
 func (s ownServer) addForeign() {
 	s.t.Helper()
 	for i := range 500 {
@@ -92,7 +92,7 @@ func onCluster(cluster string, more ...string) string {
 
 const brief = "stop: {time: 1s}"
 
-// Five lines measure the user's own server: the record says what was measured and what was not, and nothing is left.
+// Five lines measure the user's own server: the record lists the measured and the missing figures, and nothing remains.
 func TestOwnServer(t *testing.T) {
 	testkit.Need(t, testkit.FrontEnd)
 	b := newBench(t)
@@ -138,7 +138,7 @@ func TestInterruptedRunDropsItsTable(t *testing.T) {
 	}
 }
 
-// What is wrong with a cluster or its commands is said with the server's or the command's name, and nothing is left.
+// Errors of a cluster or its commands contain the name of the server or command, and nothing remains.
 func TestBadClusters(t *testing.T) {
 	b := newBench(t)
 	good := b.startServer(testkit.Address(t))
@@ -200,7 +200,7 @@ func (b *bench) httpServer() string {
 	return s.Listener.Addr().String()
 }
 
-// Each trial asks servers_from again: a cluster may have other addresses then.
+// Each trial reads servers_from again, because the addresses of a cluster may change.
 func TestServersChangeBetweenTrials(t *testing.T) {
 	b := newBench(t)
 	first, second := b.startServer(testkit.Address(t)), b.startServer(testkit.Address(t))
@@ -214,8 +214,8 @@ func TestServersChangeBetweenTrials(t *testing.T) {
 	}
 }
 
-// A cluster that disappears while a trial measures: the run says so, what was measured before is kept, and the table of a
-// cluster that comes back is dropped by the next run.
+// A cluster disappears during a trial: the run reports it, earlier results are kept, and the next run drops the table
+// if the cluster returns.
 func TestClusterDisappears(t *testing.T) {
 	b := newBench(t)
 	addr, dir := testkit.Address(t), t.TempDir()
@@ -243,8 +243,8 @@ func TestClusterDisappears(t *testing.T) {
 	}
 }
 
-// Runs that kill -9 ends at random moments leave the keys of others as they were. The next start drops Skerry's own.
-// SKERRY_KILLS sets the number of kills.
+// Runs killed by kill -9 at random times do not change other keys. The next run drops Skerry's own. SKERRY_KILLS sets
+// the number of kills.
 func TestKilledRunsHarmNothing(t *testing.T) {
 	kills := 4
 	if n, err := strconv.Atoi(os.Getenv("SKERRY_KILLS")); err == nil {
@@ -280,7 +280,7 @@ func TestKilledRunsHarmNothing(t *testing.T) {
 	t.Logf("%d of %d kills left keys to the next start", withTable, kills)
 }
 
-// hasTable reports whether the server has keys of Skerry's.
+// hasTable reports whether the server has keys of Skerry.
 func (s ownServer) hasTable() bool {
 	s.t.Helper()
 	keys, err := s.client.Keys(s.t.Context(), "skerry_*:user*").Result()

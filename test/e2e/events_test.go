@@ -25,7 +25,7 @@ stop: {time: 80s, after_events: 1s}
 retries: 0
 `
 
-// events are what a run's first trial recorded, by kind.
+// events returns the events of a run's first trial, by kind.
 func (b *bench) events() map[string]record.Event { return b.eventsOf(1) }
 
 func (b *bench) eventsOf(trial int) map[string]record.Event {
@@ -96,7 +96,7 @@ events:
 	}
 }
 
-// An event on a node that is already gone fails: that is told, and the trial is suspect.
+// An event on a dead node fails: it is reported, and the trial is suspect.
 func TestEventsThatFail(t *testing.T) {
 	b := newBench(t)
 	b.run(0, "run", b.write("eventful.yaml", eventful+`
@@ -118,7 +118,7 @@ events:
 	}
 }
 
-// Two leaves at once, in a partition, with a member paused and another one restarting.
+// Two leaves at the same time, in a partition, with a paused member and a restarting one.
 func TestEventsAllAtOnce(t *testing.T) {
 	b := newBench(t)
 	b.run(0, "run", b.write("eventful.yaml", strings.Replace(eventful, "count: 4", "count: 5", 1)+`
@@ -129,14 +129,14 @@ events:
   - {at: 1s, restart: Narvik}
   - {name: other, at: 1s, leave: Vardo}
 `), "--set", "workload.probes={operations: 20, every: 1s}", "--set", "workload.timeout=500ms", "--set", "stop.after_events=15s")
-	// Which of them the cluster lets through while its members come and go is its own
-	// affair: nothing hangs, everything is told, and the trial measured.
+	// The cluster may accept or refuse each change while its members come and go. Nothing may hang, everything is
+	// reported, and the trial measures.
 	x := b.summary(b.path("runs/latest")).Trials[0]
 	if x.State != record.TrialOK {
 		t.Errorf("%s: %s", x.State, x.Error)
 	}
-	// Short jobs beside it: one whose operations all wait for their timeouts is over in ten seconds, and the
-	// measurement goes on for longer once the events are over.
+	// Short jobs run at the same time: one whose operations all time out ends after ten seconds, and the measurement is
+	// longer than the events.
 	if len(x.Probes) == 0 {
 		t.Error("no short job")
 	}
@@ -167,7 +167,7 @@ events:
 	if x.State != record.TrialOK || x.Verdict.State != record.Suspect && b.events()["join"].State == record.EventFailed {
 		t.Errorf("%s, %s: %s %v", x.State, x.Verdict.State, x.Error, x.Verdict.Reasons)
 	}
-	// On a slow machine the node is killed before it has joined at all, on a fast one after.
+	// On a slow machine the node is killed before it has joined, on a fast one after.
 	for kind, e := range b.events() {
 		if e.ID != 0 && e.State == record.EventFailed && e.Error == "" || e.State == record.EventBegun {
 			t.Errorf("%s is %s, without a reason", kind, e.State)
@@ -197,8 +197,8 @@ events:
 	}
 }
 
-// A skerry that is killed while a member leaves takes no machine with it: the next command
-// clears what it left, paused processes and disks in memory among it.
+// A skerry that is killed while a member leaves does not affect the machine: the next command removes its leftovers,
+// including paused processes and disks in memory.
 func TestKilledWhileAMemberLeaves(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("eventful.yaml", eventful+`
@@ -219,7 +219,7 @@ events:
 	}
 }
 
-// Members are upgraded one after the other on their data, and every write is there afterwards.
+// Members are upgraded one after the other with their data, and no write is lost.
 func TestRollingUpgradeUnderLoad(t *testing.T) {
 	b := newBench(t)
 	r := b.run(0, "run", b.write("upgrade.yaml", strings.Replace(eventful, "name: redis,", "name: redis@7.0,", 1)+`

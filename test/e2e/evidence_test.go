@@ -8,8 +8,7 @@ import (
 	"skerry/internal/record"
 )
 
-// audited is a trial in which something happens, every acknowledged write is read back, and
-// one of its assertions cannot hold.
+// audited is a trial with an event and an audit of every acknowledged write, where one assertion cannot hold.
 const audited = `
 name: audited
 engine: userspace

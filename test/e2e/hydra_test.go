@@ -27,13 +27,13 @@ type deployment struct {
 	}
 }
 
-// wallet is the wallet as a browser on this machine has it.
+// wallet is the wallet as seen by a browser on this machine.
 type wallet struct {
 	t    *testing.T
 	door string
 }
 
-// order repeats an order under its key until it is confirmed.
+// order retries an order with its key until it is confirmed.
 func (w wallet) order(path, key, body string) {
 	w.t.Helper()
 	var last string
@@ -67,9 +67,8 @@ func (w wallet) do(req *http.Request) (status int, body string) {
 	return resp.StatusCode, string(text)
 }
 
-// A whole deployment on a lab: the wallet is used through the DNS server and the balancers
-// while a cloud is cut off, returns, and is killed; nothing is lost or done twice, and
-// nothing is left of the lab.
+// A deployment on a lab: the wallet is used through the DNS server and the balancers while a cloud is disconnected,
+// returns, and is killed. No order is lost or repeated, and nothing of the lab remains.
 func TestHydraOnALab(t *testing.T) {
 	b := newBench(t)
 	up := b.program("hydra", "up", b.write("clouds.yaml", twoClouds), "--json", "--prefer", "aws", "--secure", "--restart", "1s").start()
@@ -100,7 +99,7 @@ func TestHydraOnALab(t *testing.T) {
 	}
 	w.order("transfers", "t2", `{"from":"ada","to":"bob","amount_cents":10}`)
 
-	// From within the lab, by name; the edge of the killed cloud may still be in the answer.
+	// From within the lab, by name; the response may still contain the edge of the killed cloud.
 	const want = `"name":"ada","balance_cents":890`
 	b.await("the balance in the lab", func() bool {
 		r := b.command("lab", "exec", "-l", "clouds", "third-2", "--", "curl", "-s", "-m", "10", "http://"+d.Zone+":8080/api/accounts").start()

@@ -15,7 +15,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// latencyTrial runs one trial without a repetition for what may pass.
+// latencyTrial runs one trial without repetition.
 func (b *bench) latencyTrial(text string) record.Trial {
 	b.t.Helper()
 	b.run(0, "run", "--retries", "0", b.write("latency.yaml", text))
@@ -26,8 +26,8 @@ func (b *bench) latencyTrial(text string) record.Trial {
 	return trials[0]
 }
 
-// Servers that write each operation to a slow disk wait for it, whatever else the machine does: while they do they
-// need no processor. The experiment slows the disk, so that it is not the machine's.
+// Servers that write each operation to a slow disk wait for it, whatever the load of the machine, because they need no
+// CPU meanwhile. The experiment slows the disk, so that it is part of the emulation.
 func TestLatencyOfADisk(t *testing.T) {
 	b := benchAlone(t)
 	if err := cgroup.CheckDiskLimit(b.dir); err != nil {
@@ -52,7 +52,8 @@ events: [{at: 0s, for: 30s, disk_slow: {nodes: data, write_ops: 20}}]
 	}
 }
 
-// Programs beside a trial take the machine from it: the trial is suspect for them, and its latency is the machine's.
+// Other programs use the machine during a trial: the trial is suspect for that reason, and its latency is attributed to
+// the machine.
 func TestLatencyBesideOtherPrograms(t *testing.T) {
 	b := benchAlone(t)
 	for range 4 * runtime.NumCPU() {

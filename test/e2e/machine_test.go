@@ -11,13 +11,13 @@ import (
 	"skerry/internal/run/live"
 )
 
-// process is one that runs with this bench's state: skerry, its agents, the databases.
+// process is a process with this bench's state: skerry, its agents, the databases.
 type process struct {
 	pid  int
 	args string
 }
 
-// processes lists what carries the bench's state in its environment, or a lab's tag.
+// processes lists the processes with the bench's state in their environment, or with a lab's tag.
 func (b *bench) processes() []process {
 	var out []process
 	dirs, _ := filepath.Glob("/proc/[0-9]*")
@@ -37,7 +37,7 @@ func (b *bench) processes() []process {
 	return out
 }
 
-// find returns the process ids of those whose command line holds part.
+// find returns the IDs of the processes whose command line contains part.
 func (b *bench) find(part string) []int {
 	var pids []int
 	for _, p := range b.processes() {
@@ -48,8 +48,8 @@ func (b *bench) find(part string) []int {
 	return pids
 }
 
-// kill sends SIGKILL to the one process whose command line holds part, when it is there. One that
-// ends by itself meanwhile, as a driver that has loaded, is not the one.
+// kill sends SIGKILL to the only process whose command line contains part, if it exists. Processes that end by
+// themselves meanwhile, such as a driver after loading, do not count.
 func (b *bench) kill(part string) {
 	b.t.Helper()
 	b.await(part+" to run", func() bool {
@@ -58,7 +58,7 @@ func (b *bench) kill(part string) {
 	})
 }
 
-// measuring waits until a run reports that it measures a trial and operations of that trial have ended.
+// measuring waits until a run reports a measuring trial with completed operations.
 func (b *bench) measuring(dir string) {
 	b.t.Helper()
 	b.await("a measurement", func() bool {
@@ -67,7 +67,7 @@ func (b *bench) measuring(dir string) {
 	})
 }
 
-// leftovers lists what of the bench's labs is still on the machine.
+// leftovers lists the remains of the bench's labs.
 func (b *bench) leftovers() []string {
 	var out []string
 	for _, p := range b.processes() {
@@ -92,8 +92,7 @@ func (b *bench) leftovers() []string {
 	return out
 }
 
-// namespaces and control groups carry the names of labs, which carry the process id of
-// the run that made them.
+// Namespaces and control groups have the names of labs, which contain the process ID of the run.
 func leftoversOf(pid int) []string {
 	var out []string
 	mark := "run-" + strconv.Itoa(pid) + "-"
@@ -108,7 +107,7 @@ func leftoversOf(pid int) []string {
 	return out
 }
 
-// checkClean fails the test when something is left on the machine.
+// checkClean fails the test if anything remains on the machine.
 func (b *bench) checkClean() {
 	b.t.Helper()
 	for _, l := range b.leftovers() {

@@ -1,5 +1,5 @@
-// Package e2e runs the skerry program as a person does: real namespaces, a real Redis
-// Cluster, and every way a command may end. Each test leaves the machine as it found it.
+// Package e2e runs the skerry program like a user: real namespaces, a real Redis Cluster, and every way in which a
+// command can end. Each test leaves the machine unchanged.
 package e2e
 
 import (
@@ -19,8 +19,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// patience bounds every wait for a condition, and how long a command may say nothing; it is
-// long since the machine may be busy, and never reached when all is well.
+// patience bounds every wait for a condition, and the time for which a command may print nothing. It is long, because
+// the machine may be busy, and never reached in a successful test.
 const patience = 90 * time.Second
 
 // binary builds the programs once for all tests, as make build does, and returns the path of skerry.
@@ -40,21 +40,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bench is a place of its own for one test: state, data, and a folder of files.
+// bench is the environment of one test: state, data, and a folder of files.
 type bench struct {
 	t   *testing.T
 	dir string
 	exe string
 }
 
-// newBench has the test run beside others, each with labs of its own: most of what tests do is to wait.
+// newBench lets the test run in parallel with others, each with its own labs: tests mostly wait.
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	t.Parallel()
 	return benchAlone(t)
 }
 
-// benchAlone is for tests that need the whole machine, or take it.
+// benchAlone is for tests that need or saturate the whole machine.
 func benchAlone(t *testing.T) *bench {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(redis.Recipe))
@@ -77,10 +77,10 @@ func (b *bench) write(name, text string) string {
 	return b.path(name)
 }
 
-// command is skerry with its state below the bench's folder.
+// command runs skerry with its state in the bench's folder.
 func (b *bench) command(args ...string) *running { return b.program("skerry", args...) }
 
-// program is one of the programs, with its state below the bench's folder.
+// program runs one of the programs, with its state in the bench's folder.
 func (b *bench) program(name string, args ...string) *running {
 	cmd := exec.Command(filepath.Join(filepath.Dir(b.exe), name), args...)
 	cmd.Dir = b.dir
@@ -91,7 +91,7 @@ func (b *bench) program(name string, args ...string) *running {
 	return r
 }
 
-// running is a skerry that was started.
+// running is a running skerry.
 type running struct {
 	t              *testing.T
 	exe            string // skerry
@@ -122,7 +122,7 @@ func (r *running) start() *running {
 	return r
 }
 
-// clear takes away what a command has left that the test's end killed.
+// clear removes the leftovers of a command that the end of the test killed.
 func (r *running) clear() {
 	sweep := exec.Command(r.exe, "lab", "sweep")
 	sweep.Dir, sweep.Env = r.cmd.Dir, r.cmd.Env
@@ -138,8 +138,7 @@ func (r *running) signal(s syscall.Signal) {
 	}
 }
 
-// wait returns the exit code, -1 for a signal. A command that goes on telling of its work
-// may take as long as the machine makes it; one that is silent hangs.
+// wait returns the exit code, -1 for a signal. A command that reports progress may take any time; a silent one hangs.
 func (r *running) wait() int {
 	r.t.Helper()
 	for said := -1; ; {
@@ -156,7 +155,7 @@ func (r *running) wait() int {
 	}
 }
 
-// run runs a command to its end and fails the test unless it exits as wanted.
+// run runs a command to its end and fails the test unless it has the expected exit code.
 func (b *bench) run(want int, args ...string) *running {
 	b.t.Helper()
 	r := b.command(args...).start()
@@ -221,7 +220,7 @@ func exists(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// A test that ends while its run goes on leaves nothing on the machine: checkClean looks.
+// A test that ends during its run leaves nothing on the machine, as checkClean verifies.
 func TestEndedTestsLeaveNothing(t *testing.T) {
 	b := newBench(t)
 	b.command("run", b.write("small.yaml", sided)).start()

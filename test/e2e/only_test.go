@@ -10,8 +10,8 @@ import (
 	"skerry/internal/record"
 )
 
-// Trials of an interrupted run are measured by commands beside it, two of them the same trial: each
-// has one result, which --resume takes in and a second --only leaves as it is.
+// Other commands measure trials of an interrupted run, two of them the same trial: each has one result, which --resume
+// accepts and a second --only does not change.
 func TestOnlySomeTrialsBesideTheRun(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("small.yaml", small)).start()

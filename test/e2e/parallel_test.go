@@ -12,7 +12,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// sided uses little of the machine, so that there is room beside it.
+// sided uses little of the machine, so that other trials can run at the same time.
 const sided = `
 name: sided
 engine: userspace
@@ -25,8 +25,8 @@ repetitions: 4
 retries: 0
 `
 
-// The first trial runs alone, which tells what one uses; then others run beside each other. Each is judged
-// by itself, and one that is suspect for what may pass is run again with nothing beside it.
+// The first trial runs alone and shows the use of one; then others run in parallel. Each is judged separately, and one
+// that is suspect for a transient reason is repeated alone.
 func TestTrialsSideBySide(t *testing.T) {
 	b := newBench(t)
 	r := b.run(0, "run", "--parallel", "3", "--retries", "1", "--set", "repetitions=3",
@@ -59,7 +59,7 @@ func TestTrialsSideBySide(t *testing.T) {
 	}
 }
 
-// An interrupt ends all trials that run; --resume goes on with them.
+// An interrupt ends all running trials; --resume continues them.
 func TestSideBySideInterrupted(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", "--parallel", "2", b.write("sided.yaml", sided)).start()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPlayIsBrokenByHandAndLeavesNothing: the load goes on until Ctrl-C, a member is killed by the
-// command that play tells, and afterwards neither lab nor directory is there.
+// The load runs until Ctrl-C, the command that play prints kills a member, and afterwards neither lab nor directory
+// remains.
 func TestPlayIsBrokenByHandAndLeavesNothing(t *testing.T) {
 	b := newBench(t)
 	b.run(2, "play", "rediss")

@@ -22,7 +22,7 @@ retries: 0
 assert: ["readers.goodput > 1/s", "writers.delete.p95 < 60s", "readers.p99 < 60s"]
 `
 
-// Readers and writers drive one Redis at the same time, from nodes of their own.
+// Readers and writers drive one Redis at the same time, from separate nodes.
 func TestWorkloadsRunSideBySide(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("beside.yaml", poolsFile)).start()

@@ -15,11 +15,11 @@ import (
 	"skerry/internal/testkit"
 )
 
-// listed is the README's list "Much works without an experiment".
+// listed is the README's list "Some commands need no experiment file".
 var listed = regexp.MustCompile("(?s)Some commands need no experiment file:\n\n```\n(.*?)```")
 
-// TestReadmeCommands runs every command of the README's list as it is printed, in the printed order. A command
-// that runs until Ctrl-C is interrupted once it works.
+// Every command of the README's list runs as printed, in order. A command that runs until Ctrl-C is interrupted when it
+// works.
 func TestReadmeCommands(t *testing.T) {
 	b := newBench(t)
 	text, err := os.ReadFile("../../README.md")
@@ -38,7 +38,7 @@ func TestReadmeCommands(t *testing.T) {
 			r := b.shell(command).start()
 			answer := regexp.MustCompile(`time=([0-9.]+) ms`)
 			b.await("an answer to ping", func() bool { return answer.MatchString(r.stdout.String()) })
-			// A packet is never early, whatever the machine is busy with.
+			// A packet is never early, however busy the machine is.
 			if ms, _ := strconv.ParseFloat(answer.FindStringSubmatch(r.stdout.String())[1], 64); ms < 80 {
 				b.t.Errorf("the round trip takes %v ms, the README says 81", ms)
 			}
@@ -97,12 +97,12 @@ func TestReadmeCommands(t *testing.T) {
 
 func itself(_ *bench, command string) string { return command }
 
-// within is a command in a network namespace of its own.
+// within runs a command in a new network namespace.
 func within(n *testkit.NS, command string) string {
 	return "nsenter --net=" + n.Path() + " " + command
 }
 
-// shell is what a shell runs, with the bench's skerry on its path.
+// shell runs a shell with the bench's skerry on its path.
 func (b *bench) shell(command string) *running {
 	r := b.command()
 	r.cmd.Path, r.cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + command} // whose exit code the shell would replace
@@ -119,7 +119,7 @@ func (b *bench) shell(command string) *running {
 	return r
 }
 
-// interrupt is Ctrl-C in a terminal, which reaches every process of the command, and must end it well.
+// interrupt is Ctrl-C in a terminal, which reaches every process of the command and must end it successfully.
 func (b *bench) interrupt(r *running) {
 	b.t.Helper()
 	if err := syscall.Kill(-r.cmd.Process.Pid, syscall.SIGINT); err != nil {
@@ -130,7 +130,7 @@ func (b *bench) interrupt(r *running) {
 	}
 }
 
-// playOn runs skerry play until it measures: no time and no count of operations ends it.
+// playOn runs skerry play until it measures: neither a time nor a number of operations ends it.
 func (b *bench) playOn(command string) {
 	r := b.shell(command)
 	r.cmd.Env = append(r.cmd.Env, "TMPDIR="+b.temp())

@@ -8,8 +8,7 @@ import (
 	"skerry/internal/record"
 )
 
-// never is a trial whose driver is later than it may be on any machine, and which nothing else
-// makes suspect for good.
+// never is a trial whose driver is late on any machine, without a permanent reason for suspicion.
 const never = `
 name: never
 engine: userspace
@@ -21,8 +20,7 @@ stop: {time: 1s}
 fidelity: {client_late: 1ns, host_cpu: 100%, client_cpu: 100%}
 `
 
-// A trial that is suspect for what may pass is run again once, after which what there is stands;
-// what was replaced is kept and listed.
+// A trial that is suspect for a transient reason is repeated once. The replaced trial is stored and listed.
 func TestSuspectTrialsAreRunAgain(t *testing.T) {
 	b := newBench(t)
 	file := b.write("never.yaml", never)
@@ -41,7 +39,7 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 	}
 	contains(t, r.stdout.String(), "No trial is valid because of this machine: CPU time was delayed")
 
-	// For a CI, a trial that cannot be believed is no result.
+	// In CI, a suspect trial is no result.
 	strict := b.run(3, "run", "--strict", "--retries", "0", file)
 	contains(t, strict.stderr.String(), "trials are suspect: 1")
 	if x := b.summary(b.path("runs/latest")).Trials[0]; len(x.Replaced) != 0 {

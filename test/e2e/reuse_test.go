@@ -7,8 +7,8 @@ import (
 	"skerry/internal/record"
 )
 
-// The first trial's cluster is broken, so no trial reuses it. The second trial's is warmed up with
-// both workloads, emptied, and used by all that follow.
+// The first trial's cluster is broken, so no trial reuses it. The second trial's cluster is warmed up with both
+// workloads, emptied, and used by all later trials.
 func TestTrialsReuseOneCluster(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("small.yaml", small), "--set", "reuse=true", "--set", "cluster_warmup=2s", "--set", "stop.time=5s").start()
@@ -48,7 +48,8 @@ func TestTrialsReuseOneCluster(t *testing.T) {
 	}
 }
 
-// Clusters that trials do not share are warmed up too, each with its trial's own workload, and emptied, also where events are to come.
+// Clusters that trials do not share are warmed up, too, each with its trial's workload, and emptied, also before
+// events.
 func TestAClusterOfItsOwnIsWarmedUp(t *testing.T) {
 	b := newBench(t)
 	b.run(0, "run", b.write("small.yaml", small), "--set", "matrix={workload: [a, e]}", "--set", "cluster_warmup=1s", "--set", "events=[{at: 1s, for: 500ms, pause: Bergen}]")

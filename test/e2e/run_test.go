@@ -12,8 +12,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// small is an experiment of a few seconds a trial that touches everything: three sites,
-// Redis on each, two workloads at two scales.
+// small is an experiment of a few seconds per trial that covers everything: three sites with Redis, two workloads at
+// two scales.
 const small = `
 name: small
 topology:
@@ -30,7 +30,7 @@ matrix:
   scale: [0.2, 1]
 `
 
-// one is one trial that measures for as long as it is let.
+// one is a trial that measures until it is ended.
 const one = `
 name: one
 engine: userspace # tests kill its process
@@ -58,7 +58,7 @@ func (b *bench) summary(dir string) record.Summary {
 	return s
 }
 
-// plan is a run's trials in the order of running.
+// plan returns the trials of a run in the order of execution.
 func (b *bench) plan(dir string) []record.Planned {
 	b.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "run.json"))
@@ -110,7 +110,7 @@ func TestRunMeasuresEveryCell(t *testing.T) {
 	}
 }
 
-// What stands in experiments/ is what newcomers begin with.
+// The files in experiments/ are examples for new users.
 func TestReadyExperiments(t *testing.T) {
 	for name, sets := range map[string][]string{
 		"quickstart.yaml": nil, "examples/drift.yaml": nil, "hydra/wallet.yaml": {"--set", "database.options.backend=sqlite"},

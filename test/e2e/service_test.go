@@ -7,9 +7,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// behind is a cluster whose members are reached through services alone, on file systems in
-// files: it serves all of YCSB's operations, a member is killed and revived, one leaves and
-// joins again.
+// behind is a cluster whose members are only reached through services, on file systems in files: it serves all YCSB
+// operations, a member is killed and revived, one leaves and joins again.
 const behind = `
 name: behind
 topology:
@@ -54,7 +53,7 @@ func TestMembersBehindServices(t *testing.T) {
 	}
 }
 
-// Ports that conflict are told of before anything starts.
+// Conflicting ports are reported before anything starts.
 func TestConflictingPortsAreRefused(t *testing.T) {
 	b := newBench(t)
 	for service, want := range map[string]string{

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// disturbed has so few operations, which wait for the distance, that a machine under load can
-// do them, and a driver that may never be late.
+// disturbed has few operations, which wait for distance, so that a busy machine can execute them, and a driver that
+// must not be late.
 const disturbed = `
 name: disturbed
 topology: "ring:3,rtt=4ms"
@@ -24,8 +24,7 @@ retries: 0
 fidelity: {client_late: 1us, host_cpu: 100%, client_cpu: 100%, steal: 100%, emulator_late: 10s, moved: 100%}
 `
 
-// Where a program of the highest priority takes processors away, the seconds are marked and the
-// verdict says what that changed.
+// If a program with the highest priority takes CPUs away, the seconds are marked and the verdict describes the effect.
 func TestStolenProcessorsAreMarked(t *testing.T) {
 	b := benchAlone(t)
 	thief := b.command("agent", "stress", "steal", "0.3")
@@ -67,7 +66,7 @@ func TestStolenProcessorsAreMarked(t *testing.T) {
 	if marked == 0 {
 		t.Error("no second of the timeline is marked")
 	}
-	// The driver is later than a microsecond outside of the marks, too.
+	// The driver is late by more than a microsecond outside the marks, too.
 	if !slices.Contains(x.Verdict.Kinds, string(verdict.DriverLate)) {
 		t.Errorf("verdict %+v", x.Verdict)
 	}

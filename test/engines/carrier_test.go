@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Machines are reached by the system's ssh: each is given the program, an agent answers there, and ends.
+// Machines are reached by the system's ssh: each receives the program, its agent responds, and exits.
 func TestMachinesAreReached(t *testing.T) {
 	r := newRoom(t)
 	r.reachable()

@@ -20,8 +20,7 @@ stop: {time: 3s}
 audit: true
 `
 
-// Databases have a node on each of three machines: they start, serve, lose nothing that was acknowledged, and end, and nothing is
-// left.
+// Databases with a node on each of three machines start, serve, lose no acknowledged write, and end without leftovers.
 func TestDatabasesOnMachines(t *testing.T) {
 	asked := testkit.OptIn(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,redis+overlay=babel,redis+service=central, these two with more of a topology; half a minute to two minutes each")
 	r := newRoom(t)

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// everyEvent is a trial in which all that can happen happens, to nodes on other machines than the controller's.
+// everyEvent is a trial with all kinds of events, on nodes of machines other than the controller's.
 const everyEvent = `name: every
 machines: three.yaml
 topology: {sites: [Oslo, Bergen, Narvik, Tromso], defaults: {rtt: 10ms, bandwidth: 100mbit}}
@@ -43,10 +43,10 @@ stop: {time: 3m, after_events: 1s}
 audit: true
 `
 
-// unavailable are the kinds of events that cannot happen here, and why.
+// unavailable are the kinds of events that are impossible here, with reasons.
 var unavailable = map[string]string{"clock_skew": "no kernel can", "disk_slow": "pretended machines have no disk of their own"}
 
-// Every kind of event happens to nodes on three machines, and is taken back; no acknowledged write is lost.
+// Every kind of event is injected into nodes on three machines and reverted; no acknowledged write is lost.
 func TestEventsOnMachines(t *testing.T) {
 	testkit.OptIn(t, "SKERRY_EVENTS", "1 for every kind of event on three machines; two minutes")
 	r := newRoom(t)

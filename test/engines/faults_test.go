@@ -13,17 +13,17 @@ import (
 	"skerry/internal/testkit"
 )
 
-// fault happens to machine h2, which labs know as two, while trials run on it.
+// fault is a fault of machine h2, which labs call two, during trials on it.
 type fault struct {
 	name string
 	do   func(r *room)
-	// gone is for good: the run is taken up on the machines that are left.
+	// gone is a permanent fault: the run is resumed on the remaining machines.
 	gone bool
-	// borne is one that need not fail any trial.
+	// borne is a fault that may leave all trials intact.
 	borne bool
 }
 
-// tooLong is longer than an agent, or its machine, may give no sign of life.
+// tooLong is longer than the timeout of an agent or its machine.
 const tooLong = 75 * time.Second
 
 func (r *room) h2(script string) {
@@ -31,7 +31,7 @@ func (r *room) h2(script string) {
 	r.must(r.machines["h2"].command("bash", "-ec", script))
 }
 
-// lose ends the machine, with the control groups that its kernel would have taken along.
+// lose ends the machine, with the control groups that its kernel would have removed.
 func (r *room) lose() {
 	r.machines["h2"].end()
 	delete(r.machines, "h2")
@@ -48,7 +48,7 @@ func (r *room) freezer(state string) {
 	}
 }
 
-// away takes the machine's network away for so long.
+// away disconnects the machine for a time.
 func away(long time.Duration) func(r *room) {
 	return func(r *room) {
 		r.must(r.onSwitch("ip", "link", "set", "p2", "down"))
@@ -78,8 +78,8 @@ var faults = []fault{
 	{name: "outage", do: away(tooLong)},
 }
 
-// Something happens to one of three machines while a run goes on: trials that fail for it name the machine, others go on, the run is
-// complete when it is taken up, and nothing is left on any machine.
+// A fault of one of three machines during a run: trials that fail name the machine, others continue, the run is
+// complete after it is resumed, and nothing remains on any machine.
 func TestMachinesFaults(t *testing.T) {
 	asked := strings.Split(testkit.OptIn(t, "SKERRY_FAULTS", "what happens to one of three machines, as lost,reboot,freeze,disk,cut,outage,root or all; two minutes each"), ",")
 	for _, f := range faults {
@@ -160,7 +160,8 @@ func (f fault) on(t *testing.T) {
 	r.clean("after " + f.name)
 }
 
-// trials are how many of the run were measured and how many failed. These name the machine; in the end there are none.
+// trials returns the numbers of measured and failed trials of the run. Failures must name the machine; finally there
+// are none.
 func (f fault) trials(r *room, end bool) (ok, failed int) {
 	r.t.Helper()
 	d, err := record.Open(r.path("runs/latest"))

@@ -14,8 +14,7 @@ import (
 
 const serialRun = "the directory of a serial run of the quickstart's grid; docs/engines.md tells how it is made; minutes"
 
-// gridOn has an engine measure what a serial run of the quickstart's grid has measured, with the same settings, and
-// compares both.
+// gridOn runs the quickstart's grid on an engine, with the settings of a serial run, and compares both.
 func (r *room) gridOn(flags string) {
 	serial, err := record.Open(testkit.OptIn(r.t, "SKERRY_GRID", serialRun))
 	if err != nil {
@@ -73,7 +72,7 @@ func (r *room) gridOn(flags string) {
 		spread(alone), spread(pause), pause[len(pause)/2]-alone[len(alone)/2])
 }
 
-// spread tells of sorted figures in seconds.
+// spread describes sorted figures in seconds.
 func spread(all []float64) string {
 	return fmt.Sprintf("%.2f s (median of %d, %.2f to %.2f, half of them %.2f to %.2f)", all[len(all)/2], len(all), all[0], all[len(all)-1], all[len(all)/4], all[len(all)*3/4])
 }
@@ -87,7 +86,7 @@ func suspects(d *record.Dir) (n int) {
 	return n
 }
 
-// values are a cell's of all trials, or of valid ones alone.
+// values returns those of a cell, over all trials or only valid ones.
 func values(d *record.Dir, cell int, valid bool, figure func(record.Trial) float64) (all []float64) {
 	for _, p := range d.Run.Plan {
 		for _, t := range d.Summary.Trials {
@@ -99,7 +98,7 @@ func values(d *record.Dir, cell int, valid bool, figure func(record.Trial) float
 	return all
 }
 
-// gaps are the times between trials of one machine, in seconds, sorted.
+// gaps returns the sorted times between trials of one machine, in seconds.
 func gaps(d *record.Dir) (all []float64) {
 	trials := slices.Clone(d.Summary.Trials)
 	slices.SortFunc(trials, func(a, b record.Trial) int { return a.Started.Compare(b.Started) })

@@ -11,14 +11,14 @@ import (
 	"skerry/internal/testkit"
 )
 
-// kill is a way to do harm to machine n.
+// kill is a way to damage machine n.
 type kill struct {
 	name string
 	do   func(n int)
 }
 
-// kills do harm to a run at random, as often as is asked for, and have the run taken up whenever its
-// controller ends. Then every trial has its result once, and nothing is left over.
+// kills damages a run at random, and resumes it whenever its controller ends. Finally every trial has one result, and
+// nothing remains.
 func (r *room) kills(flags string, all ...kill) {
 	times, err := strconv.Atoi(testkit.OptIn(r.t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes"))
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *room) kills(flags string, all ...kill) {
 	r.t.Logf("seed %d: %v; after the last of %d the run was taken up %d times; trials by machine: %v", seed, did, times, taken, on)
 }
 
-// cut takes a machine's network away for a while: one that engines bear, or one after which they give the machine up.
+// cut disconnects a machine for a while: for a time that engines tolerate, or after which they exclude the machine.
 func (r *room) cut() kill {
 	return kill{"network", func(n int) {
 		port, long := fmt.Sprintf("p%d", max(n, 2)), time.Duration(3+25*(n%2))*time.Second // h1 has the engine's own controller
@@ -72,7 +72,7 @@ func (r *room) cut() kill {
 	}}
 }
 
-// task kills a trial's process where one runs.
+// task kills the process of a trial, if one runs.
 func (r *room) task(pattern string) kill {
 	return kill{"task", func(n int) {
 		for _, i := range slices.Compact([]int{n, 1, 2, 3}) {

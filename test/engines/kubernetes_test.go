@@ -10,8 +10,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// newKubernetes is a cluster of three nodes for real: its programs in one, and Debian's etcd and containerd. Its control
-// plane and its users are on h1.
+// newKubernetes starts a real cluster of three nodes: the Kubernetes programs, and Debian's etcd and containerd. Its
+// control plane and its users are on h1.
 func newKubernetes(t *testing.T) *room {
 	t.Helper()
 	dir := testkit.OptIn(t, "SKERRY_KUBERNETES", "a folder with hyperkube, tree and versitygw, which test/engines/kubernetes-setup.sh makes in ten minutes")
@@ -36,7 +36,7 @@ func newKubernetes(t *testing.T) *room {
 	return r
 }
 
-// kubectl returns what kubectl prints, "" where it fails.
+// kubectl returns the output of kubectl, "" after an error.
 func (r *room) kubectl(args ...string) string {
 	out, err := r.machines["h1"].command(append([]string{r.path("kubectl"), "--kubeconfig", r.path("k8s/kubeconfig")}, args...)...).CombinedOutput()
 	if err != nil {
@@ -111,8 +111,8 @@ spec: {accessModes: [ReadWriteMany], storageClassName: "", volumeName: shared, r
 	})
 }
 
-// byHand has the manifests printed, replaces words of them, creates them as a person does, and has the run taken up, which
-// finds its Job.
+// byHand prints the manifests, replaces words in them, creates them like a user, and resumes the run, which finds its
+// Job.
 func (r *room) byHand(name string, replace ...string) {
 	r.run(name, func(t *testing.T) {
 		if _, err := r.skerry("run " + half + onKubernetes + "--dry-run"); err != nil {
@@ -138,7 +138,7 @@ func (r *room) byHand(name string, replace ...string) {
 	})
 }
 
-// none fails the test where a folder holds a file.
+// none fails the test if a folder has a file.
 func (r *room) none(what, dir string) {
 	r.t.Helper()
 	out, err := exec.Command("find", r.path(dir), "-type", "f").Output()

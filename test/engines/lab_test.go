@@ -8,8 +8,8 @@ import (
 	"skerry/internal/record"
 )
 
-// One lab stands on three machines that OpenSSH reaches: by hand it comes up, is worked with and goes;
-// in a trial each machine's part is told.
+// One lab on three machines over OpenSSH: by hand it comes up, is used and ends; in a trial, the part of each machine
+// is recorded.
 func TestLabOnMachines(t *testing.T) {
 	r := newRoom(t)
 	r.reachable()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// leftovers tells on a machine what labs have left there, one a line: processes, namespaces, mounts, devices, ports, control
-// groups, directories. The program in the cache may stay.
+// leftovers lists the remains of labs on a machine, one per line: processes, namespaces, mounts, devices, ports,
+// control groups, directories. The program in the cache may stay.
 const leftovers = `
 for p in /proc/[0-9]*; do
 	[ $p != /proc/$$ ] || continue
@@ -26,7 +26,7 @@ ls -d /run/netns/skerry* /run/skerry/labs/* /run/skerry/elsewhere/* /var/tmp/ske
 true
 `
 
-// left is what labs have left on all machines.
+// left returns the remains of labs on all machines.
 func (r *room) left() string {
 	r.t.Helper()
 	var all strings.Builder
@@ -42,10 +42,10 @@ func (r *room) left() string {
 	return all.String()
 }
 
-// fading bounds how long what was ended may still show.
+// fading bounds the time until removed objects disappear.
 const fading = 20 * time.Second
 
-// clean fails the test where anything is left on a machine.
+// clean fails the test if anything remains on a machine.
 func (r *room) clean(when string) {
 	r.t.Helper()
 	left := r.left()

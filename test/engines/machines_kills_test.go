@@ -14,7 +14,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// attack does harm to labs on three machines.
+// attack kills processes of labs on three machines.
 type attack struct {
 	*room
 	chance *rand.Rand
@@ -26,7 +26,7 @@ const (
 	agent      = "agent"
 )
 
-// harm kills the controller on h1, or an agent on one of the machines, whichever of them there is.
+// harm kills the controller on h1, or an agent on one of the machines, whichever exists.
 func (a *attack) harm() (what string) {
 	if a.chance.IntN(2) == 0 {
 		if a.sh(a.machines["h1"].command("pkill", "-9", "-f", "^./skerry (run|lab)")) == nil {
@@ -41,7 +41,7 @@ func (a *attack) harm() (what string) {
 	return what
 }
 
-// seen fails the test where a lab that is up does not show among what would be left of it.
+// seen fails the test if the check for leftovers does not detect a running lab.
 func (a *attack) seen() {
 	a.t.Helper()
 	if out, err := a.skerry("lab up ring:3,rtt=10ms --name hand --machines three.yaml"); err != nil {
@@ -61,7 +61,7 @@ func (a *attack) seen() {
 	a.clean("a lab was taken down")
 }
 
-// moment is any time at which a command may be at anything.
+// moment is a random delay, so that a kill can hit any step of a command.
 func (a *attack) moment(most time.Duration) <-chan time.Time {
 	return time.After(time.Duration(a.chance.Int64N(int64(most))))
 }
@@ -74,7 +74,7 @@ func (a *attack) begin(args string) (ended chan error) {
 	return ended
 }
 
-// swept has the next agents come, after which nothing is left.
+// swept lets the next agents clean up, after which nothing may remain.
 func (a *attack) swept(when string) {
 	a.t.Helper()
 	if out, err := a.skerry("machines sweep three.yaml"); err != nil {
@@ -83,7 +83,8 @@ func (a *attack) swept(when string) {
 	a.clean(when)
 }
 
-// run keeps a run going. Harm to the controller ends it sooner or later. It returns after done reports that no more harm will follow.
+// run keeps a run going although its controller is killed. It returns after done reports that no more kills will
+// follow.
 func (a *attack) run(args string, done func() bool) {
 	a.t.Helper()
 	ended := a.begin(args)
@@ -104,7 +105,7 @@ func (a *attack) run(args string, done func() bool) {
 	a.swept("the last run ended")
 }
 
-// byHand has a lab come up that is to stay, with harm on its way, or after it.
+// byHand brings up a persistent lab, with a kill during or after it.
 func (a *attack) byHand() {
 	a.t.Helper()
 	ended := a.begin("lab up ring:6,rtt=10ms --name hand --machines three.yaml")
@@ -123,8 +124,8 @@ func (a *attack) byHand() {
 	a.swept("a lab by hand")
 }
 
-// Controllers and agents of labs on machines are killed at random moments, as often as is asked for: the next command leaves nothing on
-// any machine, and the run is complete in the end.
+// Controllers and agents of labs on machines are killed at random times. The next command leaves nothing on any
+// machine, and the run is finally complete.
 func TestMachinesKills(t *testing.T) {
 	times, err := strconv.Atoi(testkit.OptIn(t, "SKERRY_KILLS", "how often controllers and agents of labs on three machines are killed; ten take four minutes"))
 	if err != nil {

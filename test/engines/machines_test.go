@@ -1,5 +1,5 @@
-// Package engines runs trials on real engines, on machines that are pretended: whole but for the
-// kernel, which they share, and gone when the test ends.
+// Package engines runs trials on real engines, on simulated machines: complete except for the kernel, which they share,
+// and removed when the test ends.
 package engines
 
 import (
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// machine is a pretended one.
+// machine is a simulated machine.
 type machine struct {
 	name  string
 	group string // of control groups
@@ -48,7 +48,7 @@ type machine struct {
 	end   func()
 }
 
-// room is where pretended machines are: a switch, and a folder that all see.
+// room connects simulated machines: a switch, and a shared folder.
 type room struct {
 	t        *testing.T
 	share    string
@@ -93,7 +93,7 @@ func newRoom(t *testing.T) *room {
 	return r
 }
 
-// removeGroup removes a control group with those below it, once their processes are gone.
+// removeGroup removes a control group and its children after the end of their processes.
 func removeGroup(dir string) {
 	entries, _ := os.ReadDir(dir) // one that is gone has none
 	for _, e := range entries {
@@ -109,7 +109,7 @@ func removeGroup(dir string) {
 	}
 }
 
-// begin starts a process that ends with the test, also when that is killed.
+// begin starts a process that ends with the test, even if the test is killed.
 func (r *room) begin(cmd *exec.Cmd) (pid int, end func()) {
 	r.t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
@@ -170,8 +170,8 @@ func (r *room) onSwitch(args ...string) *exec.Cmd {
 	return exec.Command("nsenter", append([]string{"-t", strconv.Itoa(r.exchange), "-n"}, args...)...)
 }
 
-// command is run in the machine: in its namespaces, and in its control groups but for that of
-// processors, below which the kernel grants no real-time priority.
+// command runs a command in the machine's namespaces and control groups, except the CPU group, in which the kernel
+// grants no real-time priority.
 func (m *machine) command(args ...string) *exec.Cmd {
 	script := fmt.Sprintf(`for c in /sys/fs/cgroup/*/%s/%s; do case $c in /sys/fs/cgroup/cpu/*) ;; *) echo $$ >$c/cgroup.procs;; esac; done
 exec nsenter -t %d -m -u -i -n -p -C -r -w "$@"`, m.group, m.name, m.init)
@@ -197,12 +197,12 @@ func (r *room) run(name string, test func(t *testing.T)) {
 	})
 }
 
-// shell runs a line on h1, in the folder that all see.
+// shell runs a line on h1, in the shared folder.
 func (r *room) shell(line string) *exec.Cmd {
 	return r.machines["h1"].command("bash", "-c", "cd \"$0\" && "+r.setting+" && "+line, r.share)
 }
 
-// skerry runs skerry there, and returns what it said and how it ended.
+// skerry runs skerry there, and returns its output and error.
 func (r *room) skerry(line string) (string, error) {
 	out, err := r.shell("./skerry " + line).CombinedOutput()
 	r.t.Logf("skerry %s\n%s", line, out)

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-// object is something of a cloud, as its interfaces tell it.
+// object is an object of a cloud in its API.
 type object = map[string]any
 
-// openstack is a stand-in for a cloud: as much of Keystone, Nova, Neutron and Glance as deploy/tofu/openstack asks for. Servers are
-// there at once, and nothing runs on them. As in a cloud, what is in use cannot be deleted.
+// openstack simulates the parts of Keystone, Nova, Neutron and Glance that deploy/tofu/openstack uses. Servers exist
+// immediately and run nothing. As in a cloud, objects in use cannot be deleted.
 type openstack struct {
 	url string
 
@@ -25,7 +25,7 @@ type openstack struct {
 	strange []string // what was asked for and is not known here
 }
 
-// fixtures were there before anything was made.
+// fixtures exist from the start.
 const fixtures = 3
 
 func newOpenStack(t *testing.T) *openstack {
@@ -76,7 +76,7 @@ func newOpenStack(t *testing.T) *openstack {
 	return o
 }
 
-// in reads the object in a request.
+// in decodes the object in a request.
 func in(r *http.Request, key string) object {
 	var body map[string]object
 	_ = json.NewDecoder(r.Body).Decode(&body) // one that cannot be read is empty
@@ -112,7 +112,7 @@ func (o *openstack) token(w http.ResponseWriter, _ *http.Request) {
 		"project": object{"id": "p", "name": "lab"}, "user": object{"id": "u", "name": "lab"}}})
 }
 
-// put keeps an object; the caller holds mu where others may ask.
+// put stores an object. The caller holds mu if there are concurrent requests.
 func (o *openstack) put(kind string, x object) {
 	if o.made[kind] == nil {
 		o.made[kind] = map[string]object{}
@@ -153,7 +153,7 @@ func (o *openstack) get(kind, key string) http.HandlerFunc {
 	}
 }
 
-// user is a thing that the one with an ID cannot be deleted before.
+// user returns an object that must be deleted before the one with an ID.
 func (o *openstack) user(id string) string {
 	for _, kind := range []string{"subnets", "ports", "routers"} {
 		for _, x := range o.made[kind] {
@@ -188,7 +188,7 @@ func (o *openstack) remove(kind string, status int) http.HandlerFunc {
 	}
 }
 
-// make is for networks and what belongs to them.
+// make creates networks and their parts.
 func (o *openstack) make(kind, one string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := in(r, one)
@@ -214,7 +214,7 @@ func (o *openstack) make(kind, one string) http.HandlerFunc {
 	}
 }
 
-// address gives a port what it needs on its network.
+// address gives a port its addresses on its network.
 func (o *openstack) address(port object) {
 	for _, s := range o.made["subnets"] {
 		if s["network_id"] == port["network_id"] {
@@ -291,7 +291,7 @@ func (o *openstack) interfaces(w http.ResponseWriter, r *http.Request) {
 	tell(w, http.StatusOK, object{"interfaceAttachments": found})
 }
 
-// all are the objects of a kind.
+// all returns the objects of a kind.
 func (o *openstack) all(kind string) (list []object) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -302,7 +302,7 @@ func (o *openstack) all(kind string) (list []object) {
 	return list
 }
 
-// left are the kinds and IDs of all that is there.
+// left returns the kinds and IDs of all remaining objects.
 func (o *openstack) left() (list []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

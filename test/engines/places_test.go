@@ -10,12 +10,12 @@ import (
 	"skerry/internal/record"
 )
 
-// Three machines with OpenSSH and nothing else: no folder that all see, and no skerry on two of them.
+// Three machines with OpenSSH only: without a shared folder, and two of them without skerry.
 func TestMachinesFile(t *testing.T) {
 	r := newRoom(t)
 	r.reachable()
 	r.write("grid.yaml", grid)
-	// The run directory is h1's own.
+	// Only h1 has the run directory.
 	out, err := r.machines["h1"].command("bash", "-c", `cd "$0" && ./skerry run grid.yaml --on machines.yaml --out /root/runs && cp -rL /root/runs/latest "$0/run"`, r.share).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -30,15 +30,14 @@ func TestMachinesFile(t *testing.T) {
 	}
 }
 
-// threeMachines is a machines file of those that OpenSSH reaches.
+// threeMachines is a machines file with OpenSSH.
 const threeMachines = `machines:
   - {name: one, ssh: {host: root@10.99.0.1, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
   - {name: two, ssh: {host: root@10.99.0.2, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
   - {name: three, ssh: {host: root@10.99.0.3, identity: key, options: [StrictHostKeyChecking=no, UserKnownHostsFile=/dev/null, LogLevel=ERROR]}}
 `
 
-// reachable starts three machines with OpenSSH's server, and writes a machines file of them and of one that is
-// out of reach.
+// reachable starts three machines with OpenSSH's server, and writes a machines file with them and an unreachable one.
 func (r *room) reachable() {
 	r.t.Helper()
 	image := r.image()
@@ -50,7 +49,7 @@ func (r *room) reachable() {
 	r.write("machines.yaml", threeMachines+"  - {name: nobody, command: [/bin/false]}\n")
 }
 
-// answering starts a machine with OpenSSH's server, which takes the room's key and has no skerry.
+// answering starts a machine with OpenSSH's server, which accepts the room's key and has no skerry.
 func (r *room) answering(n int, image string) *machine {
 	r.t.Helper()
 	m := r.machine(n, image)
@@ -67,7 +66,7 @@ rm -rf /root/.cache/skerry/bin`, r.share))
 	return m
 }
 
-// trials are those of a run that is complete and has as many.
+// trials returns those of a run, which must be complete with this number of trials.
 func (r *room) trials(dir string, want int) []record.Trial {
 	r.t.Helper()
 	d, err := record.Open(r.path(dir))
@@ -80,8 +79,7 @@ func (r *room) trials(dir string, want int) []record.Trial {
 	return d.Summary.Trials
 }
 
-// complete fails the test unless each trial of a run has its result, and returns the machines that they
-// were measured on.
+// complete fails the test unless each trial of a run has its result, and returns the machines of the trials.
 func (r *room) complete(dir string, trials int) map[string]int {
 	r.t.Helper()
 	on := map[string]int{}

@@ -12,12 +12,12 @@ import (
 	"skerry/internal/testkit"
 )
 
-// tolerated is by how much a figure may differ where its interval says that it does: what encrypting costs a round
-// trip, a fifth of a millisecond of ten.
+// tolerated is the permitted difference of a figure in addition to its interval: encryption costs a fifth of a
+// millisecond of a round trip of ten.
 const tolerated = 0.02
 
-// The quickstart says on three machines what it says on one: all of its trials are valid, and throughput and latency
-// are within the intervals of each other.
+// The quickstart has the same results on three machines as on one: all of its trials are valid, and the intervals of
+// throughput and latency overlap.
 func TestQuickstartOnMachines(t *testing.T) {
 	testkit.OptIn(t, "SKERRY_QUICKSTART", "1 for the quickstart on one machine and on three; twelve minutes")
 	file, err := os.ReadFile("../../experiments/quickstart.yaml")
@@ -59,7 +59,7 @@ func TestQuickstartOnMachines(t *testing.T) {
 	}
 }
 
-// The grid of the lead document stands on eight machines, a datacentre on each, by one more flag.
+// FHC's grid runs on eight machines, a datacentre on each, with one more flag.
 func TestFHCOnMachines(t *testing.T) {
 	testkit.OptIn(t, "SKERRY_FHC", "1 for the short form of FHC's grid on eight machines; five minutes")
 	file, err := os.ReadFile("../../experiments/fhc/latency.yaml")

@@ -17,8 +17,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// realFile is a trial on machines that stand for its sites. What the topology says of how far those are is
-// never asked for.
+// realFile is a trial on machines that represent its sites. The distances of its topology are not used.
 const realFile = `
 name: real
 topology:
@@ -34,12 +33,11 @@ events:
   - {at: 2s, for: 2s, latency: {between: [Oslo, Bergen], add: 25ms}, name: farther}
 `
 
-// distances are the round trips between the machines, in ms: far more than what this machine's processors
-// add where all that is on them competes.
+// distances are the round trips between the machines, in ms: far more than the delay of this machine's busy CPUs.
 var distances = map[[2]int]float64{{1, 2}: 30, {1, 3}: 60, {2, 3}: 90}
 
-// Links between machines are left as they are and measured; a topology is made of what lies between the
-// machines; and its copy on one machine is as far from site to site as the machines are.
+// Links between machines are not emulated but measured. The measured network becomes a topology, whose emulation on one
+// machine has the same distances between sites.
 func TestRealLinks(t *testing.T) {
 	testkit.OptIn(t, "SKERRY_REAL_LINKS", "1 for a trial on real links and its copy; a minute")
 	r := newRoom(t)
@@ -111,7 +109,7 @@ cat measured.yaml; head -5 measured.csv
 	}
 }
 
-// near allows for what encryption and crowded processors add.
+// near allows for the cost of encryption and of busy CPUs.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 0.3*want {
@@ -119,8 +117,8 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// apart ties the machines by links with distances, beside the switch that the controller reaches them by, and
-// writes a machines file of them.
+// apart connects the machines by links with distances, in addition to the switch to the controller, and writes a
+// machines file.
 func (r *room) apart() {
 	r.t.Helper()
 	exe, err := program()
@@ -166,7 +164,7 @@ func (r *room) apart() {
 	r.write("real.yaml", realFile)
 }
 
-// between is how far the machines of two nodes are apart, 0 for those of one machine.
+// between returns the distance between the machines of two nodes, 0 for one machine.
 func (r *room) between(a, b string) float64 {
 	number := func(node string) int {
 		return map[string]int{"Oslo": 1, "client": 1, "Bergen": 2, "Kirkenes": 3}[node]
@@ -174,7 +172,7 @@ func (r *room) between(a, b string) float64 {
 	return distances[[2]int{min(number(a), number(b)), max(number(a), number(b))}]
 }
 
-// trialOf is the one trial of a run, which has ended ok.
+// trialOf returns the only trial of a run, which must have ended ok.
 func (r *room) trialOf(dir string) record.Trial {
 	r.t.Helper()
 	x := r.trials(dir, 1)[0]

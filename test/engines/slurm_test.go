@@ -12,7 +12,7 @@ import (
 
 func lockThread() { runtime.LockOSThread() }
 
-// debian is what setup.sh has fetched.
+// debian is the folder that setup.sh has downloaded.
 const debian = "../../.cache/engines/tree"
 
 var fetched = testkit.Feature{Name: "slurm", Missing: func() string {
@@ -22,7 +22,7 @@ var fetched = testkit.Feature{Name: "slurm", Missing: func() string {
 	return ""
 }}
 
-// image is the folder of it.
+// image returns that folder.
 func (r *room) image() string {
 	r.t.Helper()
 	path, err := filepath.Abs(debian)
@@ -32,7 +32,7 @@ func (r *room) image() string {
 	return path
 }
 
-// grid asks for a rate that leaves room: three machines are two processors here.
+// grid has a low rate, because the three machines share two CPUs.
 const grid = `
 name: grid
 topology:
@@ -47,7 +47,7 @@ retries: 0
 matrix: {workload: [a, c], scale: [0.2, 1]}
 `
 
-// newSlurm is a cluster of three machines; its controller and its login are on h1.
+// newSlurm starts a cluster of three machines; its controller and its login node are on h1.
 func newSlurm(t *testing.T) *room {
 	t.Helper()
 	r := newRoom(t)
@@ -82,12 +82,12 @@ if [ "$(hostname)" = h1 ]; then slurmctld; fi
 slurmd || { tail -n 5 /var/log/slurmd.log; exit 1; }`, r.share))
 }
 
-// half is the grid's nearer half.
+// half is the half of the grid with the shorter distances.
 const half = "grid.yaml --set 'matrix.scale=[0.2]' "
 
 func TestSlurm(t *testing.T) {
 	r := newSlurm(t)
-	// Variables of an outer job, and options that its user has for every sbatch, change nothing.
+	// Variables of an outer job, and the user's options for sbatch, have no effect.
 	r.run("shared", func(t *testing.T) {
 		const outer = "SBATCH_TIMELIMIT=1 SBATCH_NO_REQUEUE=1 SLURM_JOB_ID=1 SLURM_NTASKS=7 SLURM_MEM_PER_CPU=1 SQUEUE_PARTITION=other SCANCEL_USER=nobody "
 		out, err := r.shell(outer + "./skerry run grid.yaml --on slurm:lab").CombinedOutput()
@@ -102,7 +102,7 @@ func TestSlurm(t *testing.T) {
 			t.Errorf("trials ran on %v, want several machines", on)
 		}
 	})
-	// The run directory is h1's own, and h3 has no room for what a task keeps while it goes on.
+	// Only h1 has the run directory, and h3 has no space for the files of a running task.
 	r.run("output", func(t *testing.T) {
 		r.must(r.machines["h3"].command("bash", "-c", "mount -o remount,size=8k /tmp; cat /dev/zero >/tmp/full 2>/dev/null; true"))
 		out, err := r.skerry("run " + half + "--on slurm:lab --results output --sbatch=--nodelist=h3 --out /root/full")

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// dockerFetched says whether setup.sh has unpacked Docker.
+// dockerFetched reports whether setup.sh has unpacked Docker.
 var dockerFetched = testkit.Feature{Name: "docker", Missing: func() string {
 	if _, err := os.Stat(dockerTree); err != nil {
 		return "test/engines/setup.sh has not fetched it"
@@ -51,7 +51,7 @@ func redisFolder(t *testing.T) string {
 	return filepath.Dir(filepath.Dir(i.Dir))
 }
 
-// docker returns what the client of the swarm's manager prints.
+// docker returns the output of the client on the swarm's manager.
 func (r *room) docker(args ...string) string {
 	out, err := r.machines["h1"].command(append([]string{"/usr/bin/docker"}, args...)...).CombinedOutput()
 	r.t.Logf("docker %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -70,7 +70,7 @@ audit: true
 assert: [lost_writes == 0]
 `
 
-// TestSwarm measures a Redis Cluster that runs as a service of a swarm.
+// A Redis Cluster that runs as a service of a swarm is measured.
 func TestSwarm(t *testing.T) {
 	r := newSwarm(t)
 	r.must(exec.Command("cp", "swarm-redis.sh", r.share))

@@ -15,10 +15,10 @@ import (
 	"skerry/internal/testkit"
 )
 
-// modules are those of deploy/tofu.
+// modules lists those of deploy/tofu.
 const modules = "../../deploy/tofu"
 
-// tofuFolder is what tofu-setup.sh has made.
+// tofuFolder is the folder that tofu-setup.sh has created.
 func tofuFolder(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(testkit.OptIn(t, "SKERRY_TOFU", "a folder with OpenTofu, providers, libvirt and an image, which test/engines/tofu-setup.sh makes in a quarter of an hour"))
@@ -28,16 +28,16 @@ func tofuFolder(t *testing.T) string {
 	return dir
 }
 
-// configuration is a folder in which OpenTofu makes what a module says.
+// configuration is a folder in which OpenTofu applies a module.
 type configuration struct {
 	t      *testing.T
 	dir    string
 	folder string // with OpenTofu and its providers
-	// command is how a program is run; nil for here.
+	// command runs a program; nil for this machine.
 	command func(args ...string) *exec.Cmd
 }
 
-// settle has providers come from the folder and from nowhere else.
+// settle makes the folder the only source of providers.
 func (c configuration) settle() {
 	c.t.Helper()
 	text := fmt.Sprintf("provider_installation {\n  filesystem_mirror { path = %q }\n}\ndisable_checkpoint = true\n", filepath.Join(c.folder, "providers"))
@@ -46,7 +46,7 @@ func (c configuration) settle() {
 	}
 }
 
-// write writes the configuration, whose provider begins it where it has to be told anything, and the key that it wants.
+// write writes the configuration, which begins with the provider's settings, if any, and the required key.
 func (c configuration) write(provider, module, arguments string) {
 	c.t.Helper()
 	c.settle()
@@ -59,7 +59,7 @@ func (c configuration) write(provider, module, arguments string) {
 	}
 }
 
-// env is what OpenTofu, and skerry where it asks OpenTofu, is run with.
+// env is the environment of OpenTofu, and of skerry when it runs OpenTofu.
 func (c configuration) env() []string {
 	return []string{"TF_CLI_CONFIG_FILE=" + filepath.Join(c.dir, "tofurc"), "PATH=" + filepath.Join(c.folder, "bin") + ":" + os.Getenv("PATH")}
 }
@@ -75,7 +75,7 @@ func (c configuration) run(args ...string) (string, error) {
 	return string(out), err
 }
 
-// tofu runs OpenTofu in the folder, and fails the test where that fails.
+// tofu runs OpenTofu in the folder, and fails the test if that fails.
 func (c configuration) tofu(args ...string) string {
 	c.t.Helper()
 	out, err := c.run(append([]string{"tofu", "-chdir=" + c.dir}, args...)...)
@@ -85,8 +85,8 @@ func (c configuration) tofu(args ...string) string {
 	return out
 }
 
-// Modules that cannot be applied here are checked against the schemas of their providers, and tried with OpenTofu's
-// own mocks of these.
+// Modules that cannot be applied here are validated against the schemas of their providers, and tested with OpenTofu's
+// mocks of them.
 func TestTofuModules(t *testing.T) {
 	folder := tofuFolder(t)
 	for _, cloud := range []string{"aws", "azure", "google"} {
@@ -104,7 +104,7 @@ func TestTofuModules(t *testing.T) {
 	}
 }
 
-// FHC's eight machines and their client on OpenStack, which a stand-in is for: made, found unchanged, told, destroyed.
+// FHC's eight machines and their client are created on a simulated OpenStack, found unchanged, listed, and destroyed.
 func TestTofuOpenStack(t *testing.T) {
 	cloud := newOpenStack(t)
 	c := configuration{t: t, dir: t.TempDir(), folder: tofuFolder(t)}
@@ -146,7 +146,7 @@ func TestTofuOpenStack(t *testing.T) {
 	}
 }
 
-// check holds what was made against the machines that are told of.
+// check compares the created machines with the listed ones.
 func (o *openstack) check(t *testing.T, machines []inventory.Entry, sites []string, key string) {
 	t.Helper()
 	floats := map[string]bool{}
@@ -183,8 +183,8 @@ func (o *openstack) check(t *testing.T, machines []inventory.Entry, sites []stri
 	}
 }
 
-// Two virtual machines by libvirt, on a pretended machine that is their host and the controller: made, told, looked at, a
-// trial on them, destroyed.
+// Two virtual machines are created by libvirt on a simulated machine, which is their host and the controller, then
+// listed, checked, used for a trial, and destroyed.
 func TestTofuLibvirt(t *testing.T) {
 	folder := tofuFolder(t)
 	r := newRoom(t)
@@ -200,7 +200,7 @@ func TestTofuLibvirt(t *testing.T) {
 	}
 	r.must(exec.Command("cp", "libvirt.sh", r.share))
 	r.must(host.command(r.path("libvirt.sh"), "/root/pool"))
-	// Without KVM: a host's processor is emulated.
+	// Without KVM, the CPU of a host is emulated.
 	c.write("terraform {\n  required_providers {\n    libvirt = { source = \"dmacvicar/libvirt\" }\n  }\n}\nprovider \"libvirt\" {\n  uri = \"qemu:///system\"\n}\n",
 		filepath.Join(c.folder, "tofu")+"//libvirt", fmt.Sprintf(`  image       = %q
   mode        = "none"
@@ -240,7 +240,7 @@ retries: 0
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Log(out)
-	// Its processors are emulated and take as long as they like: the figures are suspect, as the verdict says.
+	// Its CPUs are emulated at any speed: the trial is suspect, as the verdict says.
 	if x := r.trials("runs/latest", 1)[0]; x.State != record.TrialOK || x.Goodput == 0 || len(x.Fidelity.Machines) != 2 {
 		t.Errorf("%s, %g ops/s on %d machines: %s", x.State, x.Goodput, len(x.Fidelity.Machines), x.Error)
 	}

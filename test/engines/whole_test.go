@@ -19,8 +19,8 @@ stop: {time: 2s}
 retries: 0
 `
 
-// Of three machines that OpenSSH reaches two are a node each: a trial's programs are in their own networks, which are as they
-// were afterwards.
+// Two of three machines over OpenSSH are a node each: a trial's programs run in their own networks, which do not
+// change.
 func TestWholeMachines(t *testing.T) {
 	r := newRoom(t)
 	r.reachable()
@@ -54,7 +54,7 @@ func TestWholeMachines(t *testing.T) {
 			t.Errorf("trial %d: %s, %g ops/s on %d machines: %s", x.ID, x.State, x.Goodput, len(x.Fidelity.Machines), x.Error)
 		}
 	}
-	// By hand: two nodes are in their machines' networks, and find the third over a link.
+	// By hand: two nodes are in their machines' networks, and reach the third over a link.
 	out, err = lines(`./skerry lab up ring:3,rtt=10ms --name hand --machines whole.yaml --place n1=one
 for n in $(./skerry lab status hand --json | grep -o '"name": "n[0-9]*"' | cut -d'"' -f4); do ./skerry lab exec $n -- sh -c 'grep -o eth0 /proc/net/dev; ip -4 route get $(getent hosts n1 | cut -d" " -f1)'; done
 ./skerry lab down hand`)

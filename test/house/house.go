@@ -1,6 +1,6 @@
-// Package house reads the structure of the source tree: its packages, their imports, the lengths
-// of files and functions, and the names and texts in them. Its tests hold docs/architecture.md,
-// the glossary and the limits of CONTRIBUTING.md against the tree.
+// Package house reads the structure of the source tree: its packages, their imports, the lengths of files and
+// functions, and the names and texts in them. Its tests compare the tree with docs/architecture.md, the glossary and
+// the limits of CONTRIBUTING.md.
 package house
 
 import (

@@ -13,13 +13,13 @@ import (
 	"unicode"
 )
 
-// vagueVerbs say nothing without an object.
+// vagueVerbs are unclear without an object.
 var vagueVerbs = []string{"ask", "give", "hear", "keep", "know", "look", "say", "see", "take", "tell"}
 
 // unsettledVerbs are functions that still need another name.
 var unsettledVerbs = map[string]bool{}
 
-// unsettledTypes are type names that three packages use with several meanings and that still need other names.
+// unsettledTypes are type names that three packages use with different meanings and that still need other names.
 var unsettledTypes = []string{
 	"Account", "Check", "Cloud", "Command", "Engine", "Group", "Load", "Machine", "Recovery",
 }
@@ -93,7 +93,7 @@ var commonNouns = []string{
 
 var firstCell = regexp.MustCompile(`(?m)^\| ([^|]+) \|`)
 
-// A package is called by a term of the glossary, by a database, or by a noun of Go and Linux.
+// The name of a package is a term of the glossary, a database, or a noun of Go and Linux.
 func TestPackagesHaveNamesOfTheField(t *testing.T) {
 	terms, _ := glossary(t)
 	for _, p := range packages(t) {
@@ -103,7 +103,7 @@ func TestPackagesHaveNamesOfTheField(t *testing.T) {
 	}
 }
 
-// An exported type name that three packages use has one meaning, which the glossary gives.
+// An exported type name that three packages use has one meaning, defined in the glossary.
 func TestTypeNamesMeanOneThing(t *testing.T) {
 	_, shared := glossary(t)
 	owners := map[string][]string{}

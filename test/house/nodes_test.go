@@ -12,8 +12,7 @@ import (
 	"testing"
 )
 
-// ownFiles are the files of rooms that work with nodes which work with files of the machine that they run on, and why
-// these are no node's.
+// ownFiles are the files in rooms that work with nodes which use files of the machine they run on, with the reason.
 var ownFiles = map[string]string{
 	"database/mongodb/try.go":       "tries programs that a person gave, before there is a node",
 	"database/ndb/build.go":         "builds the programs for the cache of installations",
@@ -27,8 +26,8 @@ var ownFiles = map[string]string{
 	"event/stress/stress.go":        "runs on the node, as a program",
 }
 
-// local are the functions that work with files of the machine that calls them. What of these
-// packages is not named asks nothing of files: errors, the environment.
+// local are the functions that use files of the calling machine. The other functions of these packages use no files:
+// errors, the environment.
 var local = map[string][]string{
 	"os": {
 		"Chdir", "Chmod", "Chown", "Chtimes", "CopyFS", "Create", "CreateTemp", "DirFS", "Executable", "Geteuid", "Getuid", "Getwd", "Hostname", "Lchown",
@@ -45,9 +44,9 @@ var local = map[string][]string{
 	"skerry/internal/machine/host":    {"NamespaceHost", "Node", "NewNode"},
 }
 
-// Databases, labs with their overlays, and events do not know where nodes are: they ask them, by host.Host, for their
-// files, and dial from them. A call of this machine's own functions works as long as all nodes are on it, and tests
-// do not see it.
+// Databases, labs with their overlays, and events do not know the location of nodes: they use the nodes' files and
+// connections through host.Host. A call of a local function works as long as all nodes are on this machine, so that
+// other tests do not detect it.
 func TestNodesAreAsked(t *testing.T) {
 	unused := map[string]bool{}
 	for name := range ownFiles {
@@ -101,7 +100,7 @@ func f(h host.Host) { _, _ = os.ReadFile("a"); _, _ = fp.Glob("b"); _ = h.(host.
 	}
 }
 
-// localCalls are the functions of local that a file names.
+// localCalls returns the functions of local that a file uses.
 func localCalls(t *testing.T, path string) (calls []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)

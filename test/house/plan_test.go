@@ -37,7 +37,7 @@ func TestEveryPackageIsInThePlan(t *testing.T) {
 	}
 }
 
-// A room that imports one above it is an arrow back.
+// A room must not import an earlier one.
 func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
 	order := order(t)
 	for _, p := range packages(t) {
@@ -61,8 +61,8 @@ func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
 	}
 }
 
-// A name that two packages have means two things. The adapters of Skerry's own systems are
-// called after the systems, as every database's is.
+// Two packages must not have the same name. The adapters of Skerry's own systems have the names of the systems, like
+// those of every database.
 func TestNamesMeanOneThing(t *testing.T) {
 	owner := map[string]string{}
 	for _, p := range packages(t) {
@@ -85,10 +85,10 @@ var systemsImports = map[string]struct {
 		[]string{"systems/metadata", "systems/metadata/client", "systems/metadata/cluster", "systems/metadata/protocol"}},
 }
 
-// linked are modules that systems need and the laboratory does not: the program skerry must not link them.
+// linked are modules of the systems that the program skerry must not link.
 var linked = []string{"modernc.org/sqlite", "github.com/hanwen/go-fuse/v2", "go.etcd.io/raft/v3"}
 
-// The laboratory uses the systems that Skerry brings as it uses other databases: through clients.
+// The laboratory uses Skerry's own systems like other databases, through clients.
 func TestOnlyAdaptersImportSystems(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
@@ -123,7 +123,7 @@ func files(t *testing.T) []File {
 	return all
 }
 
-// supportsTests tells whether a package is there for tests alone.
+// supportsTests reports whether a package is only for tests.
 func supportsTests(p string) bool {
 	return strings.HasSuffix(path.Base(p), "test") || strings.HasPrefix(p, "database/dbtest")
 }
@@ -133,7 +133,7 @@ var (
 	quoted      = regexp.MustCompile("`([^`]+)`")
 )
 
-// planned is what the tables of rooms name in their first column.
+// planned returns the names in the first column of the tables of rooms.
 func planned(t *testing.T) (names []string) {
 	t.Helper()
 	_, rooms, _ := strings.Cut(text(t), "\n## Rooms: ")
@@ -149,7 +149,7 @@ func planned(t *testing.T) (names []string) {
 	return names
 }
 
-// order is the rooms from the highest to the lowest.
+// order returns the rooms from the highest to the lowest.
 func order(t *testing.T) (rooms []string) {
 	t.Helper()
 	_, list, ok := strings.Cut(text(t), beginsWith)
@@ -164,7 +164,7 @@ func order(t *testing.T) (rooms []string) {
 	return rooms
 }
 
-// rowOf is the row for a package: its own, or one of all that stand in its folder.
+// rowOf returns the row of a package: its own, or that of its folder.
 func rowOf(p string, rows []string) (string, bool) {
 	for _, row := range []string{p, path.Dir(p) + "/*"} {
 		if slices.Contains(rows, row) {

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// try is a measurement: by what share it was off, and for what share of it a processor was away.
+// try is a measurement: its relative error, and the share of it for which a CPU was away.
 type try struct{ off, gone float64 }
 
-// TestJudgeTries: what a busy machine may have done is not held against an engine, and nothing else is excused.
+// An error that a busy machine may have caused does not count against an engine; any other error does.
 func TestJudgeTries(t *testing.T) {
 	const limit = 0.005
 	for _, tt := range []struct {

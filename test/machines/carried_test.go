@@ -7,8 +7,8 @@ import (
 	"skerry/internal/machine/inventory"
 )
 
-// counted are the room's machines, reached by carriers whose bytes are counted: what passes is copied to files in dir, which is made, and
-// they count by their length.
+// counted connects the room's machines with transports whose bytes are counted: all data is also written to files in
+// dir, which is created, and their sizes are the counts.
 func (r *room) counted(dir string) (list []inventory.Entry, err error) {
 	for _, m := range r.machines.Machines {
 		files := filepath.Join(dir, m.Name)
@@ -21,7 +21,7 @@ func (r *room) counted(dir string) (list []inventory.Entry, err error) {
 	return list, nil
 }
 
-// carried is how many bytes went to the agents and from them by now.
+// carried returns the number of bytes to and from the agents so far.
 func carried(dir string) (to, from int64, err error) {
 	for way, sum := range map[string]*int64{"to": &to, "from": &from} {
 		files, err := filepath.Glob(filepath.Join(dir, "m*", way))

@@ -19,8 +19,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// BenchmarkLab brings labs on several machines up and down. The machines are pretended: network namespaces of this one that a bridge
-// joins, so that all share its processors. Each figure is for one lab.
+// BenchmarkLab brings labs on several machines up and down. The machines are simulated: network namespaces of this
+// machine, connected by a bridge, which share its CPUs. Each figure is for one lab.
 func BenchmarkLab(b *testing.B) {
 	testkit.Need(b, testkit.Root)
 	for _, of := range []struct {
@@ -31,7 +31,7 @@ func BenchmarkLab(b *testing.B) {
 	}
 }
 
-// benchmarkLab places the nodes on the machines in the topology's order.
+// benchmarkLab places the nodes on the machines in the order of the topology.
 func benchmarkLab(b *testing.B, name string, machines int) {
 	ctx := b.Context()
 	cloud, err := topology.Load(name)
@@ -90,7 +90,7 @@ func benchmarkLab(b *testing.B, name string, machines int) {
 	b.ReportMetric(float64(to+from)/1e6, "MB-agents")
 }
 
-// own is the processor time of this process, which asks the machines.
+// own is the CPU time of this process, the controller.
 func own() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
@@ -99,7 +99,7 @@ func own() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// once is a lab's life: how long machines, lab, round trips and end took.
+// once has the durations of one lab: connecting machines, up, round trips, down.
 func once(ctx context.Context, machines []inventory.Entry, c lab.Config, place map[string]string, before int64) (took [4]time.Duration, silent int, bytes int64, err error) {
 	began := time.Now()
 	lap := func(i int) {

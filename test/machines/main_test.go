@@ -1,4 +1,4 @@
-// Package machines measures labs whose nodes stand on several machines (docs/scale.md).
+// Package machines measures labs whose nodes are on several machines (docs/scale.md).
 package machines
 
 import (
@@ -10,7 +10,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// exe is the skerry program that agents run.
+// exe is the skerry program of the agents.
 var exe string
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }

@@ -13,8 +13,8 @@ import (
 	"skerry/internal/machine/inventory"
 )
 
-// room is pretended machines: of this one each has a network namespace, joined by a bridge, and
-// directories for labs. The namespaces have no name, and go with this process.
+// room has simulated machines: each is a network namespace of this machine, connected by a bridge, with directories for
+// labs. The namespaces have no name and disappear with this process.
 //
 //	m1 10.99.0.1 ──┐
 //	m2 10.99.0.2 ──┼── bridge, in a namespace of its own
@@ -59,7 +59,7 @@ func newRoom(exe string, n int) (r *room, err error) {
 	return r, nil
 }
 
-// space makes a namespace and has f work in it.
+// space creates a namespace and calls f in it.
 func (r *room) space(f func(h *netlink.Handle) error) (file *os.File, err error) {
 	err = netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -84,10 +84,10 @@ func (r *room) space(f func(h *netlink.Handle) error) (file *os.File, err error)
 	return file, err
 }
 
-// path is one that other processes can open.
+// path is a path that other processes can open.
 func path(space *os.File) string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), space.Fd()) }
 
-// plug makes a cable from the namespace of the caller to another one.
+// plug creates a cable from the caller's namespace to another one.
 func plug(h *netlink.Handle, middle *os.File, port, addr string) error {
 	if err := h.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, PeerName: port, PeerNamespace: netlink.NsFd(int(middle.Fd()))}); err != nil {
 		return err
@@ -103,7 +103,7 @@ func plug(h *netlink.Handle, middle *os.File, port, addr string) error {
 	return errors.Join(h.AddrAdd(eth, a), h.LinkSetUp(eth))
 }
 
-// joined has the bridge carry what comes by a port.
+// joined connects a port to the bridge.
 func joined(middle, port string) error {
 	return netns.Do(middle, func() error {
 		bridge, err := netlink.LinkByName("bridge")

@@ -12,10 +12,10 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// mostStatistics bounds how many statistics of one workload are compared.
+// mostStatistics bounds the number of compared statistics of one workload.
 const mostStatistics = 10
 
-// counts are how often each value of each statistic was drawn.
+// counts are the frequencies of the values of each statistic.
 type counts map[string]map[string]int64
 
 func (c counts) add(statistic, value string, n int64) {
@@ -25,8 +25,8 @@ func (c counts) add(statistic, value string, n int64) {
 	c[statistic][value] += n
 }
 
-// addLengths counts lengths of values. YCSB 0.17.0 gives values of a histogram's last bucket the length of the bucket
-// before it, since its loop ends too early; ours have their own. Here they count as YCSB's.
+// addLengths counts lengths of values. YCSB 0.17.0 gives values of a histogram's last bucket the length of the previous
+// bucket, because its loop ends too early. Skerry does not; here its values count as YCSB's.
 func (c counts) addLengths(statistic string, w ycsb.Workload, values []ycsb.Field) {
 	for _, v := range values {
 		n := int64(len(v.Value))
@@ -37,11 +37,11 @@ func (c counts) addLengths(statistic string, w ycsb.Workload, values []ycsb.Fiel
 	}
 }
 
-// leastDrawn is how many draws of both sides a cell of chiSquare has, at least.
+// leastDrawn is the minimum number of draws of both sides in a cell of chiSquare.
 const leastDrawn = 20
 
-// chiSquare is Pearson's statistic for the hypothesis that two samples are of one distribution, with the probability
-// of one as large. Neighbouring values share a cell until it has enough draws.
+// chiSquare is Pearson's statistic for the hypothesis that two samples have the same distribution, with its p value.
+// Neighbouring values share a cell until it has enough draws.
 func chiSquare(a, b map[string]int64) (x float64, cells int, p float64) {
 	values := map[string]struct{}{}
 	var totalA, totalB float64
@@ -79,7 +79,7 @@ func chiSquare(a, b map[string]int64) (x float64, cells int, p float64) {
 	return x, len(all), distuv.ChiSquared{K: float64(len(all) - 1)}.Survival(x)
 }
 
-// byNumber sorts numbers by their value, and other words after them.
+// byNumber sorts numbers by value, followed by other words.
 func byNumber(a, b string) int {
 	x, errX := strconv.ParseInt(a, 10, 64)
 	y, errY := strconv.ParseInt(b, 10, 64)
@@ -96,8 +96,8 @@ func byNumber(a, b string) int {
 	return 0
 }
 
-// TestChiSquare holds the comparison itself: samples of one distribution pass, and one that is off by a percent in
-// one value of a hundred does not.
+// The comparison accepts samples of one distribution, and rejects a sample with an error of a per cent in one of a
+// hundred values.
 func TestChiSquare(t *testing.T) {
 	sample := func(seed uint64, n int, more float64) map[string]int64 {
 		r, out := rand.New(rand.NewPCG(seed, 1)), map[string]int64{}

@@ -21,16 +21,16 @@ import (
 const (
 	corpus = "../corpus/workloads/ycsb"
 	draws  = 1_000_000
-	// prefix is how many records, operations and inserts are compared one by one.
+	// prefix is the number of records, operations and inserts that are compared one by one.
 	prefix = 500
-	// falseAlarm bounds the probability that any comparison of one run of TestYCSB fails although both
-	// sides draw from the same distribution. YCSB's draws cannot be seeded; ours have the seed 1.
+	// falseAlarm bounds the probability that any comparison of one run of TestYCSB fails although both sides draw from
+	// the same distribution. YCSB's draws cannot be seeded; Skerry's have the seed 1.
 	falseAlarm = 1e-6
 )
 
-// TestYCSB has YCSB 0.17.0 draw operations for each property file and compares ours: operations, keys (by age where
-// the newest are preferred), fields, lengths of values and of scans by chi-square; names of keys and fields, the
-// order of inserts, and values that reads verify, one by one.
+// YCSB 0.17.0 draws operations for each property file, and Skerry's are compared: operations, keys (by age if the
+// newest are preferred), fields, lengths of values and of scans by chi-square; names of keys and fields, the order of
+// inserts, and values that reads verify, one by one.
 func TestYCSB(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	draw := compile(t)
@@ -79,7 +79,7 @@ func workload(t *testing.T, file string) ycsb.Workload {
 	return w
 }
 
-// drawn is what YCSB drew: counts by statistic and value, and the beginning of each sequence.
+// drawn has the draws of YCSB: counts by statistic and value, and the beginning of each sequence.
 type drawn struct {
 	counts               counts
 	loads, keys, inserts [][]string
@@ -123,7 +123,7 @@ func compile(t *testing.T) func(t *testing.T, file string) drawn {
 	}
 }
 
-// parse reads what Draw printed.
+// parse parses the output of Draw.
 func parse(t *testing.T, text []byte) drawn {
 	t.Helper()
 	d := drawn{counts: counts{}}
@@ -153,7 +153,7 @@ func parse(t *testing.T, text []byte) drawn {
 	return d
 }
 
-// compareSequences compares what YCSB does not draw at random.
+// compareSequences compares the deterministic output of YCSB.
 func compareSequences(t *testing.T, w ycsb.Workload, theirs drawn) {
 	t.Helper()
 	if len(theirs.loads) == 0 || len(theirs.keys) < prefix {
@@ -193,7 +193,7 @@ func compareSequences(t *testing.T, w ycsb.Workload, theirs drawn) {
 	}
 }
 
-// drawOurs counts what Draw counts.
+// drawOurs counts the same statistics as Draw.
 func drawOurs(w ycsb.Workload) counts {
 	c := counts{}
 	s := ycsb.NewSource(w, 1)

@@ -1,5 +1,5 @@
-// Package oracle holds Skerry's workloads against YCSB itself: release 0.17.0 draws keys, fields, lengths and
-// operations for every property file of test/corpus/workloads/ycsb, and ours must draw the same.
+// Package oracle compares Skerry's workloads with YCSB: release 0.17.0 draws keys, fields, lengths and operations for
+// every property file of test/corpus/workloads/ycsb, and Skerry must draw the same.
 package oracle
 
 import (

@@ -18,10 +18,9 @@ import (
 
 const root = "../.."
 
-// inside is run in a mount namespace of its own, with a package as $1 and a directory as $2. It
-// lays an overlay over this machine's root file system, whose changes are in memory and vanish
-// with the namespace. So Debian's own dpkg, with the machine's own database of packages, can
-// install the package and take it away.
+// inside runs in a new mount namespace, with a package as $1 and a directory as $2. It mounts an overlay over this
+// machine's root file system, whose changes are in memory and disappear with the namespace. So dpkg can install and
+// remove the package with the machine's own package database.
 const inside = `set -eu
 place=$2/place
 mkdir "$place"
@@ -48,8 +47,8 @@ test ! -e usr/bin/hydra
 test ! -e usr/bin/metad
 `
 
-// The .deb of this tree is installed, tells its version, has a manual and completion, runs the
-// quickstart, and leaves nothing when it is removed.
+// The .deb of this tree can be installed, prints its version, has a manual and completion, runs the quickstart, and
+// leaves nothing after its removal.
 func TestDeb(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.FrontEnd, testkit.DpkgDeb, testkit.Installed(redis.Recipe))
 	dir := t.TempDir()
@@ -83,7 +82,7 @@ func TestDeb(t *testing.T) {
 	}
 }
 
-// The changelog, the citation and the version that builds tell are one.
+// The changelog, the citation file and the build have the same version.
 func TestRelease(t *testing.T) {
 	changelog := find(t, "CHANGELOG.md", `(?m)^## (\d+\.\d+\.\d+) - `)
 	citation := find(t, "CITATION.cff", `(?m)^version: (.*)$`)
@@ -96,7 +95,7 @@ func TestRelease(t *testing.T) {
 	}
 }
 
-// find is the first group of a pattern's first match in a file of the repository.
+// find returns the first group of a pattern's first match in a file of the repository.
 func find(t *testing.T, file, pattern string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, file))

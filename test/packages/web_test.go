@@ -10,7 +10,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// Without npm the build stops and says what to install, unless a front end was built before.
+// Without npm the build stops with advice, unless a front end was built before.
 func TestWebWithoutNPM(t *testing.T) {
 	testkit.Need(t, testkit.Make)
 	program, err := exec.LookPath("make")
@@ -41,7 +41,7 @@ func TestWebWithoutNPM(t *testing.T) {
 	}
 }
 
-// writeEmpty writes a file of the built front end; none if name is "".
+// writeEmpty creates an empty file of the built front end, or none if name is "".
 func writeEmpty(t *testing.T, dir, name string) {
 	t.Helper()
 	if name == "" {

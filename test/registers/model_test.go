@@ -10,7 +10,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// say is a test that only hears.
+// say is a test that only records messages.
 type say struct {
 	testing.TB
 	heard []string

@@ -31,7 +31,7 @@ type Machine struct {
 	Init string
 }
 
-// Program is what to run on a Machine.
+// Program is a program to run on a Machine.
 type Program struct {
 	Name string // of its file there and in messages
 	File string // a static executable of this machine
@@ -39,11 +39,10 @@ type Program struct {
 	Env  []string
 }
 
-// ErrNoEnd means that the machine stopped before its programs had all ended: the
-// kernel panicked, or QEMU failed.
+// ErrNoEnd means that the machine stopped before all programs had ended: the kernel panicked, or QEMU failed.
 var ErrNoEnd = errors.New("the machine stopped before its programs ended")
 
-// ExitError is how a program ended on the machine.
+// ExitError is the exit status of a program on the machine.
 type ExitError struct {
 	Program string
 	Status  string

@@ -14,7 +14,7 @@ import (
 	"skerry/test/vm"
 )
 
-// kernel is where setup.sh unpacks it.
+// kernel is the folder in which setup.sh unpacks the kernel.
 const kernel = "../../.cache/vm/kernel"
 
 // machine is QEMU together with the kernel.
@@ -28,43 +28,42 @@ var machine = testkit.Feature{Name: "qemu", Missing: func() string {
 	return ""
 }}
 
-// bootTime bounds a machine's life. Without hardware its tests take a minute alone, and minutes beside others.
+// bootTime bounds the life of a machine. Without hardware support its tests take a minute, and several minutes on a
+// busy host.
 const bootTime = 12 * time.Minute
 
-// TestNetemInVM runs the tests of package netem where the kernel has netem.
+// The tests of package netem run on a kernel with netem.
 func TestNetemInVM(t *testing.T) {
 	runTests(t, "netem", "skerry/internal/link/netem", "^Test")
 }
 
-// TestUserspaceInVM runs what of the userspace engine's contract depends on the kernel's
-// TUN devices: this one, unlike those of today, refuses UDP super-packets.
+// Those parts of the userspace engine's contract run that depend on the kernel's TUN devices: this kernel, unlike
+// current ones, refuses UDP super-packets.
 func TestUserspaceInVM(t *testing.T) {
 	runTests(t, "userspace", "skerry/internal/link/userspace", "^TestContract$/^tun$/^(create|counters|checksums|queue|tcp)")
 }
 
-// TestLabInVM runs what of labs needs nothing but the kernel: with the netem engine,
-// without control groups, and with the tunnels of a kernel that has WireGuard.
+// Tests of labs run with the netem engine, without control groups, and with the tunnels of a kernel with WireGuard.
 func TestLabInVM(t *testing.T) {
 	runTests(t, "lab", "skerry/internal/lab", "^(TestPersistentLab|TestLinksAreSilent|TestTunnelsEncryptLinks)$")
 }
 
-// TestFleetInVM has machines meet by the kernel's WireGuard: elsewhere a program of its own encrypts.
+// Machines are connected by the kernel's WireGuard; elsewhere a separate program encrypts.
 func TestFleetInVM(t *testing.T) {
 	runTests(t, "fleet", "skerry/internal/machine/fleet", "^TestContract$/^(links|ways)$")
 }
 
-// TestPlainInVM has machines meet by the VXLAN of a kernel that is older than those of today.
+// Machines are connected by the VXLAN of an older kernel.
 func TestPlainInVM(t *testing.T) {
 	runTests(t, "tunnel", "skerry/internal/link/tunnel", "^TestVXLAN")
 }
 
-// TestHostInVM runs what of nodes depends on control groups of version 2.
+// The tests of nodes run with control groups of version 2.
 func TestHostInVM(t *testing.T) {
 	runTests(t, "host", "skerry/internal/machine/host", "^TestVersion2$")
 }
 
-// runTests runs those of a package's tests that match on a machine and reports each as
-// a subtest.
+// runTests runs matching tests of a package on a machine and reports each as a subtest.
 func runTests(t *testing.T, name, pkg, match string) {
 	testkit.Need(t, machine)
 	m := vm.Machine{
@@ -88,8 +87,7 @@ func runTests(t *testing.T, name, pkg, match string) {
 	}
 }
 
-// build builds a static program out of a package, as `go test` would where its tests
-// are wanted.
+// build builds a static program, or the tests of a package like `go test`.
 func build(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
@@ -101,7 +99,7 @@ func build(t *testing.T, name string, args ...string) string {
 	return file
 }
 
-// results turns the output of tests into subtests as it comes.
+// results converts the output of tests into subtests while it arrives.
 type results struct {
 	t       *testing.T
 	current string              // the test whose output comes
@@ -110,8 +108,8 @@ type results struct {
 	passed  int
 }
 
-// The lines of -test.v=test2json that are not a test's own output. The character
-// before them tells one from a test that prints the like.
+// The lines of -test.v=test2json that are not the output of a test. The character before them distinguishes them from
+// similar output of a test.
 var (
 	event  = regexp.MustCompile(`^\x16=== \w+ +(\S*)`)
 	result = regexp.MustCompile(`^\x16 *--- (PASS|FAIL|SKIP): (\S+) \((\S+)\)`)

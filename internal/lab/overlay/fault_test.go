@@ -20,7 +20,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// whole fails the test when the lab lost a process or a link.
+// whole fails the test if the lab has lost a process or a link.
 func whole(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	if n := l.OverlayRestarts(); n != 0 {
@@ -36,8 +36,8 @@ func whole(t *testing.T, l *lab.Lab) {
 	}
 }
 
-// Links that go down and up ten times a second, silently and by their carrier, leave
-// routing alive, and the lab whole.
+// Links that fail and return ten times a second, silently and with their carrier, damage neither the routing nor the
+// lab.
 func TestFlappingLinks(t *testing.T) {
 	tests := map[string]func(*testing.T, *lab.Lab, bool){
 		"silent": func(t *testing.T, l *lab.Lab, down bool) { cut(t, l, down, "c", "b") },
@@ -69,7 +69,7 @@ func TestFlappingLinks(t *testing.T) {
 	}
 }
 
-// A link that loses most of what goes one way is of no use for the other way either.
+// A link with high loss in one direction is not used in the other direction either.
 func TestAsymmetricLoss(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
@@ -90,8 +90,7 @@ func TestAsymmetricLoss(t *testing.T) {
 	whole(t, l)
 }
 
-// A node leaves, and comes back with another address: the others find it there, and
-// nothing at the one that it had.
+// A node leaves and returns with another address. The others reach it there, and no longer at the old address.
 func TestNodeReturnsWithNewAddress(t *testing.T) {
 	const fresh = "10.200.0.9"
 	l := fig2(t, newBabel(t))
@@ -152,7 +151,7 @@ func TestNodeReturnsWithNewAddress(t *testing.T) {
 	})
 }
 
-// readdress replaces an address on all devices of the calling thread's namespace.
+// readdress replaces an address on all devices of the current thread's namespace.
 func readdress(old, fresh string) error {
 	devices, err := netlink.LinkList()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// A daemon that cannot run is started again and again, and what it said is kept.
+// A daemon that fails at start is restarted repeatedly, and its last log lines are kept.
 func TestSupervisor(t *testing.T) {
 	h := testhost.Loopback(t, 1)[0]
 	k := overlay.NewSupervisor(nil)

@@ -17,8 +17,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// Over tunnels, hop by hop and past a link that goes down under a stream, packets of full
-// size arrive, and what is too big is refused where it is sent: nothing vanishes.
+// Over tunnels, several hops and a link that fails during a stream, full-size packets arrive, and larger ones are
+// refused at the sender. No packet is lost.
 func TestNoPacketIsTooBig(t *testing.T) {
 	l := fig2Over(t, newBabel(t), topology.WireGuard)
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
@@ -40,7 +40,7 @@ func TestNoPacketIsTooBig(t *testing.T) {
 	within(t, far, "c is back: c+d", takes(l, "vm0", "vm2", "c+d"))
 }
 
-// datagram sends a UDP datagram that must not be fragmented, and waits for it.
+// datagram sends a UDP datagram that must not be fragmented, and waits for its arrival.
 func datagram(t *testing.T, from, to host.NamespaceHost, size int) error {
 	t.Helper()
 	server, err := inside(to, func() (*net.UDPConn, error) {
@@ -81,7 +81,7 @@ func datagram(t *testing.T, from, to host.NamespaceHost, size int) error {
 	return err
 }
 
-// stream sends 512 KiB over one connection, the first half over c+d, which loses c then.
+// stream sends 512 KiB over one connection, the first half over c+d, where c then fails.
 func stream(t *testing.T, l *lab.Lab, from, to host.NamespaceHost) {
 	t.Helper()
 	listener, err := inside(to, func() (net.Listener, error) { return net.Listen("tcp4", net.JoinHostPort(to.Addr(), "0")) })
@@ -137,7 +137,7 @@ func stream(t *testing.T, l *lab.Lab, from, to host.NamespaceHost) {
 	}
 }
 
-// inside opens something in a node's network namespace.
+// inside opens a socket in the network namespace of a node.
 func inside[T any](h host.NamespaceHost, open func() (T, error)) (opened T, err error) {
 	err = h.Do(func() error {
 		opened, err = open()

@@ -26,7 +26,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// TestMain lets the tests' labs start this program as their agents.
+// TestMain lets labs of the tests start this program as their agents.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// installed finds an overlay that is installed, tuned by settings.
+// installed returns an installed overlay with settings.
 func installed(t *testing.T, a overlay.Definition, settings map[string]any) overlay.Overlay {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Installed(a.Recipe))
@@ -57,12 +57,12 @@ func installed(t *testing.T, a overlay.Definition, settings map[string]any) over
 
 func newBabel(t *testing.T) overlay.Overlay { return installed(t, babel.Definition, nil) }
 
-// newTinc answers to a dead link within seconds.
+// newTinc reacts to a failed link within seconds.
 func newTinc(t *testing.T) overlay.Overlay {
 	return installed(t, tinc.Definition, map[string]any{"ping_interval": "3s", "ping_timeout": "3s"})
 }
 
-// up brings a topology up under an overlay.
+// up brings up a topology with an overlay.
 func up(t *testing.T, o overlay.Overlay, encryption, nodes string, links ...topology.Link) *lab.Lab {
 	t.Helper()
 	exe, err := os.Executable()
@@ -104,7 +104,7 @@ func fig2Over(t *testing.T, o overlay.Overlay, encryption string) *lab.Lab {
 		wire("c", "vm0", "vm1", 40*ms), wire("d", "vm1", "vm2", 50*ms))
 }
 
-// cut takes links down or up again, silently.
+// cut disables or enables links silently.
 func cut(t *testing.T, l *lab.Lab, down bool, ids ...string) {
 	t.Helper()
 	var changes []link.Change
@@ -121,7 +121,7 @@ func cut(t *testing.T, l *lab.Lab, down bool, ids ...string) {
 	}
 }
 
-// rtt is the round trip between two nodes, 0 when no answer comes.
+// rtt returns the round trip between two nodes, 0 without a reply.
 func rtt(t *testing.T, l *lab.Lab, from, to string) time.Duration {
 	t.Helper()
 	a, err := l.Node(from)
@@ -139,7 +139,7 @@ func rtt(t *testing.T, l *lab.Lab, from, to string) time.Duration {
 	return got[0].Median
 }
 
-// within asks until the answer is nil.
+// within repeats a check until it returns nil.
 func within(t *testing.T, limit time.Duration, what string, ask func() error) {
 	t.Helper()
 	began := time.Now()
@@ -151,7 +151,7 @@ func within(t *testing.T, limit time.Duration, what string, ask func() error) {
 	t.Logf("%s: after %v", what, time.Since(began).Round(time.Millisecond))
 }
 
-// takes returns what is nil when packets take a path there and the same way back.
+// takes returns a check that packets use a path in both directions.
 func takes(l *lab.Lab, from, to, want string) func() error {
 	return func() error {
 		there, err := l.Trace(context.Background(), from, to)
@@ -170,11 +170,10 @@ func takes(l *lab.Lab, from, to, want string) func() error {
 	}
 }
 
-// far bounds waits of tests: what is reached in a second may take long beside other work.
+// far bounds the waits of tests: an event of one second may take long on a busy machine.
 const far = 3 * time.Minute
 
-// TestOverlaysForward: under whichever overlay of the registry, nodes that no link joins
-// reach each other through the one between them.
+// With every registered overlay, nodes without a common link reach each other through the node between them.
 func TestOverlaysForward(t *testing.T) {
 	for _, a := range lab.Overlays() {
 		t.Run(a.Name, func(t *testing.T) {
@@ -193,7 +192,7 @@ func TestOverlaysForward(t *testing.T) {
 func TestBabelShortestPath(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "at the start: c+d", takes(l, "vm0", "vm2", "c+d"))
-	// By c and d it is 90 ms; on a busy machine a packet may be late, or take another way.
+	// c and d have 90 ms; on a busy machine a packet may be late, or take another path.
 	within(t, far, "the round trip is that of c+d", func() error {
 		if got := rtt(t, l, "vm0", "vm2"); got < 90*time.Millisecond || got > 130*time.Millisecond {
 			return fmt.Errorf("it is %v", got)
@@ -210,8 +209,8 @@ func TestBabelShortestPath(t *testing.T) {
 	within(t, far, "c is back: c+d", takes(l, "vm0", "vm2", "c+d"))
 }
 
-// Between sites of one region a direct link of 3.23 ms is shorter than two links of 1.26 and
-// 2.57 ms, and than three of 1.2 ms.
+// Between sites of one region, a direct link of 3.23 ms is shorter than two links of 1.26 and 2.57 ms, and than three
+// of 1.2 ms.
 func TestBabelDirectLinkInRegion(t *testing.T) {
 	const us = time.Microsecond
 	l := up(t, newBabel(t), "", "a b c x y", wire("ab", "a", "b", 1260*us), wire("bc", "b", "c", 2570*us), wire("ac", "a", "c", 3230*us),
@@ -237,9 +236,8 @@ func TestBabelFollowsLatency(t *testing.T) {
 	within(t, far, "d is fast: c+d", takes(l, "vm0", "vm2", "c+d"))
 }
 
-// TestBabelFollowsScale: what a link costs is worked out at the scale in force, so that a way
-// of two of the longest links counts as one at any scale: of a lab that came up without
-// distance, of one that is far apart, and of one that came back.
+// The metric of links follows the scale, so that a path of two of the longest links has the same metric at any scale:
+// in a lab that came up without distance, in one with long distances, and in one that returned.
 func TestBabelFollowsScale(t *testing.T) {
 	l := up(t, newBabel(t), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 60*time.Millisecond), wire("d", "vm1", "vm2", 60*time.Millisecond))
 	for _, scale := range []float64{0, 5, 1} {
@@ -269,7 +267,7 @@ func TestBabelDetectsCarrier(t *testing.T) {
 	within(t, far, "c is back: c+d", takes(l, "vm0", "vm2", "c+d"))
 }
 
-// One direction of a link fails, then, while that lasts, the other.
+// One direction of a link fails, and then the other one, too.
 func TestBabelOneDirection(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
@@ -299,7 +297,7 @@ func TestDaemonRestart(t *testing.T) {
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 }
 
-// kill ends the processes of that name on a node with SIGKILL.
+// kill ends the processes with a name on a node with SIGKILL.
 func kill(t *testing.T, l *lab.Lab, node, name string) {
 	t.Helper()
 	h, err := l.Host(node)
@@ -334,8 +332,7 @@ func kill(t *testing.T, l *lab.Lab, node, name string) {
 	}
 }
 
-// What the paper says of tinc: it takes b; a when b is cut; c+d when both are cut; b
-// again when that returns.
+// FHC on tinc: it uses b, then a when b is cut, c+d when both are cut, and b again when b returns.
 func TestTincUsesAnsweringAddress(t *testing.T) {
 	l := fig2(t, newTinc(t))
 	round := func(want time.Duration) func() error {

@@ -52,7 +52,7 @@ func TestPlaceNodes(t *testing.T) {
 	}
 }
 
-// A machine that is a node itself has one, which has no limits.
+// A whole machine has one node, which has no limits.
 func TestPlaceWholeMachines(t *testing.T) {
 	cloud := topology.Topology{Nodes: []topology.Node{node("client", "home", 0, 0), node("p1", "Pune", 0, 0), node("p2", "Pune", 0, 0),
 		node("s1", "Sydney", 1, 0)}}

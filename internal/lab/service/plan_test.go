@@ -34,7 +34,7 @@ func publish(host, container int) func(*topology.Service) {
 	return func(s *topology.Service) { s.Publish = map[int]int{container: host} }
 }
 
-// reached is where others reach a member's two ports, and clients the service for all.
+// reached has the addresses of a member's two ports, and of the shared service.
 func reached(p Plan, node int) []string {
 	m := p.Nodes[node].Member
 	at := func(port int) string {
@@ -103,7 +103,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// Conflicts are told of before anything starts.
+// Conflicts are reported before anything starts.
 func TestPortConflicts(t *testing.T) {
 	noPorts := func(s *topology.Service) { s.Expose = []int{} }
 	narrow := func(s *topology.Service) { s.High = 30003 }
@@ -199,7 +199,7 @@ func TestDescribeAddresses(t *testing.T) {
 	}
 }
 
-// The service for all leads to those that serve; to all when none does.
+// The shared service forwards to the healthy members, or to all if none is healthy.
 func TestTargets(t *testing.T) {
 	p, err := NewPlan(of(topology.NodePort, topology.Shared), places(), []int{6379}, nil)
 	if err != nil {

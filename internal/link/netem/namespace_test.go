@@ -11,7 +11,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// lacking is a kernel without netem, as that of most machines this is developed on.
+// lacking is a kernel without netem.
 var lacking = testkit.Feature{Name: "a kernel without netem", Missing: func() string {
 	if netem.Available() == nil {
 		return "this one has it"

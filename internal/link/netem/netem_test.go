@@ -17,7 +17,7 @@ import (
 	"skerry/test/linktest"
 )
 
-// TestAdopt: links outlive the engine that made them, and another one goes on with them.
+// Links outlive the engine that made them, and another engine can adopt them.
 func TestAdopt(t *testing.T) {
 	testkit.Need(t, testkit.Root, kernel)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -62,7 +62,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// namespace makes a network namespace that goes with the test.
+// namespace creates a network namespace for the test.
 func namespace(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ns")
@@ -78,8 +78,7 @@ func namespace(t *testing.T) string {
 	return path
 }
 
-// kernel is netem in the kernel that runs the test; TestNetemInVM brings one that
-// has it.
+// kernel is netem in the kernel that runs the test; TestNetemInVM provides one with netem.
 var kernel = testkit.Feature{Name: "netem", Missing: func() string {
 	if err := netem.Available(); err != nil {
 		return err.Error()

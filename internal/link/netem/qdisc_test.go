@@ -15,7 +15,7 @@ import (
 	"skerry/internal/link"
 )
 
-// sent is what netem is told, decoded.
+// sent is a decoded request to netem.
 type sent struct {
 	Latency, Jitter time.Duration
 	Limit, Gap      uint32
@@ -107,7 +107,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestOptionsAreComplete: an attribute that a change leaves out keeps its old value.
+// A change must contain all attributes, because omitted ones keep their old value.
 func TestOptionsAreComplete(t *testing.T) {
 	attrs, err := nl.ParseRouteAttr(tables{}.options(link.Quality{}, 1).Serialize()[syscall.SizeofRtAttr+qoptSize:])
 	if err != nil {
@@ -140,7 +140,7 @@ func TestDelayTable(t *testing.T) {
 	}
 }
 
-// TestJitterByPacket computes what becomes of a jitter of 5 ms by netem's rule. docs/link-accuracy.md has the figures.
+// Computes the distribution of a jitter of 5 ms by netem's rule. docs/link-accuracy.md has the figures.
 func TestJitterByPacket(t *testing.T) {
 	table := delayTable(link.Normal)
 	random := rand.New(rand.NewPCG(1, 2))

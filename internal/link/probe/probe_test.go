@@ -15,7 +15,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// pairOf returns two namespaces joined by a plain veth pair.
+// pairOf returns two namespaces connected by a plain veth pair.
 func pairOf(t *testing.T) (a, b *testkit.NS) {
 	t.Helper()
 	testkit.Need(t, testkit.Root)
@@ -24,7 +24,7 @@ func pairOf(t *testing.T) (a, b *testkit.NS) {
 	return a, b
 }
 
-// place is an Inside with an address of its choice.
+// place is an Inside with a given address.
 type place struct {
 	*testkit.NS
 	addr string
@@ -108,7 +108,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestTrainBetweenMachines: a sender that is asked before its receiver listens calls it until it does.
+// A sender that starts before its receiver listens retries until it does.
 func TestTrainBetweenMachines(t *testing.T) {
 	a, b := pairOf(t)
 	to := netip.MustParseAddr(b.Addr())
@@ -140,7 +140,7 @@ func TestTrainBetweenMachines(t *testing.T) {
 	}
 }
 
-// A receiver on a busy machine may take a train for over that is still being sent.
+// A receiver on a busy machine may consider a train complete while it is still being sent.
 func TestDispatchToReceiverThatGaveUp(t *testing.T) {
 	a, b := pairOf(t)
 	m := Meeting{Port: 20000, Nonce: 7}
@@ -161,7 +161,7 @@ func TestBandwidth(t *testing.T) {
 	a, b := pairOf(t)
 	const set = 20_000_000
 	shape(t, a, "va", set)
-	// The token bucket counts the 14 bytes of Ethernet too.
+	// The token bucket also counts the 14 bytes of Ethernet.
 	const want = float64(set) * packetBytes / (packetBytes + 14)
 	for range 10 {
 		got, err := MeasureBandwidth(t.Context(), localWay(a, b), set)
@@ -188,7 +188,7 @@ func TestBandwidthOfUnlimitedLink(t *testing.T) {
 	}
 }
 
-// A train is sent again if the machine let one packet of it through; a link that lets nothing through is not tried again.
+// A train is sent again if one packet arrived; a link without any arrival is not tried again.
 func TestBandwidthOfTruncatedTrain(t *testing.T) {
 	const set = 948_000_000
 	whole := AnalyzeTrain(train(trainLength(set), set, time.Microsecond), packetBytes)
@@ -235,7 +235,7 @@ func TestBandwidths(t *testing.T) {
 	}
 }
 
-// shape limits what leaves by a device, Ethernet headers counted.
+// shape limits the rate of a device, including Ethernet headers.
 func shape(t *testing.T, ns *testkit.NS, device string, bps uint64) {
 	t.Helper()
 	err := ns.Do(func() error {
@@ -255,7 +255,7 @@ func shape(t *testing.T, ns *testkit.NS, device string, bps uint64) {
 	}
 }
 
-// train is what arrives over a link of bps that packets enter as fast as every.
+// train returns the arrivals over a link of bps with a sending interval of every.
 func train(n int, bps float64, every time.Duration) []Arrival {
 	transmission := packetBytes * 8 * 1e9 / bps
 	cars := make([]Arrival, n)
@@ -307,7 +307,7 @@ func TestAnalyzeTrain(t *testing.T) {
 	}
 }
 
-// lost is a train that the link stood still under, and did not catch up.
+// lost is a train during a stall of the link whose packets are dropped.
 func lost(arrivals []Arrival, from int, ns int64) []Arrival {
 	for i := from; i < len(arrivals); i++ {
 		arrivals[i].At += ns
@@ -315,8 +315,7 @@ func lost(arrivals []Arrival, from int, ns int64) []Arrival {
 	return arrivals
 }
 
-// TestAnalyzeTrainIsRightOrDisturbed: wherever in a train a link stands still, and for however long, what
-// came evenly is within 1 % of the truth.
+// For any position and duration of a stall in a train, the even part gives the rate within 1 %.
 func TestAnalyzeTrainIsRightOrDisturbed(t *testing.T) {
 	for _, n := range []int{12, 100, 5000} {
 		bps := float64(n) * packetBytes * 8 / 0.05
@@ -351,7 +350,7 @@ func TestMeasureUndisturbedRTT(t *testing.T) {
 	}
 }
 
-// stalled delivers what is due within 5 ms at the end of them.
+// stalled delivers the packets of each 5 ms at their end.
 func stalled(arrivals []Arrival) []Arrival {
 	for i := 100; i < 600; i++ {
 		arrivals[i].At = max(arrivals[i].At, arrivals[100].At+5e6)
@@ -359,7 +358,7 @@ func stalled(arrivals []Arrival) []Arrival {
 	return arrivals
 }
 
-// thinned leaves packets out that never reached the link: the others moved up.
+// thinned removes packets that never reached the link, so that later ones move up.
 func thinned(arrivals []Arrival) []Arrival {
 	var kept []Arrival
 	for i, a := range arrivals {
@@ -371,7 +370,7 @@ func thinned(arrivals []Arrival) []Arrival {
 	return kept
 }
 
-// paused is a train that its sender interrupted twice, until the link had long run empty.
+// paused is a train that its sender interrupted twice, until the link was idle.
 func paused(n int, bps float64, every time.Duration) []Arrival {
 	var arrivals []Arrival
 	for part := range 3 {

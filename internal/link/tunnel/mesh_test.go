@@ -13,7 +13,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// written is called with whatever is written.
+// written calls a function with each write.
 type written func(string)
 
 func (w written) Write(b []byte) (int, error) {
@@ -21,8 +21,8 @@ func (w written) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// An end of a network between machines that finds its port in use listens there once it is let go, and nowhere else:
-// that is where the others send.
+// An end of a mesh whose port is in use waits for that port and does not choose another one, because the other machines
+// send there.
 func TestMeshKeepsItsPort(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	const port = 4711

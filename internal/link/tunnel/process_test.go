@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A port that another socket lets go in a moment is waited for; other errors are told at once.
+// A port that another socket is about to release is retried; other errors are returned immediately.
 func TestRetryPortInUse(t *testing.T) {
 	holder, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// An emulator without an owner ends by itself once its namespaces are out of reach, and says why.
+// An emulator without an owner exits when its namespaces are unreachable, and logs the reason.
 func TestEmulatorEndsWithNamespaces(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	o := options(t)
@@ -25,7 +25,7 @@ func TestEmulatorEndsWithNamespaces(t *testing.T) {
 	if err := e.Create(t.Context(), []link.Spec{first, second}); err != nil {
 		t.Fatal(err)
 	}
-	// Of one the mount goes, of another the file below it, too.
+	// For one namespace only the mount is removed, for the other also the file below it.
 	unmount(t, a)
 	unmount(t, b)
 	if err := os.Remove(b); err != nil {
@@ -43,7 +43,7 @@ func TestEmulatorEndsWithNamespaces(t *testing.T) {
 	}
 }
 
-// mounted is the path that a new namespace is mounted at, as those of a lab are.
+// mounted is the path at which a new namespace is mounted, as in a lab.
 func mounted(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

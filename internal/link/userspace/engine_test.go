@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// options start the emulator out of this test's binary.
+// options start the emulator from this test binary.
 func options(t *testing.T) userspace.Options {
 	t.Helper()
 	exe, err := os.Executable()

@@ -41,7 +41,7 @@ func spec(a, b string) link.Spec {
 	return link.Spec{ID: "a~b", A: link.End{Netns: a, Device: "ab"}, B: link.End{Netns: b, Device: "ab"}}
 }
 
-// gone waits until the link's devices are.
+// gone waits until the link's devices are removed.
 func gone(t *testing.T, namespaces ...*testkit.NS) {
 	t.Helper()
 	await(t, "the devices to go", func() bool {
@@ -127,7 +127,7 @@ func TestTerminatedEmulatorCleansUp(t *testing.T) {
 	})
 }
 
-// TestKilledOwnerEndsEmulator has a process start an emulator and kills it.
+// A process starts an emulator and is killed.
 func TestKilledOwnerEndsEmulator(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	a, b := testkit.Namespace(t), testkit.Namespace(t)
@@ -284,7 +284,7 @@ func TestLatenessOfAllLinks(t *testing.T) {
 func TestMissingRightsAreExplained(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Setpriv)
 	o := options(t)
-	// setpriv takes the capabilities away, as they are missing without root.
+	// setpriv drops the capabilities that are missing without root.
 	o.Command = append([]string{"setpriv", "--bounding-set=-all", "--inh-caps=-all"}, o.Command...)
 	_, err := userspace.Start(t.Context(), o)
 	if !errors.Is(err, userspace.ErrUnavailable) || advice.Of(err) == "" {

@@ -15,8 +15,7 @@ import (
 	"skerry/test/linktest"
 )
 
-// split is links whose halves are on two emulators, as on two machines with a network between
-// them.
+// split has links whose halves are on two emulators, as on two machines with a network between them.
 type split struct {
 	a, b  *userspace.Engine
 	netns string // of the network between
@@ -104,13 +103,13 @@ func (s *split) Remove(ctx context.Context, ids ...string) error {
 
 func (s *split) Close() error { return errors.Join(s.a.Close(), s.b.Close()) }
 
-// A link whose halves are on two machines keeps the contract of those within one.
+// A link whose halves are on two machines passes the contract of links on one.
 func TestContractBetweenMachines(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN, testkit.Feature{Name: "quick", Missing: func() string { return raced }})
 	linktest.Run(t, func(t *testing.T) link.Engine { return newSplit(t) }, linktest.Tolerances{Early: 2 * time.Millisecond})
 }
 
-// Packets of the full length are proved to cross, and the way between is known on both sides.
+// Full-size packets are verified to cross, and both sides know the delay of the path.
 func TestPathIsMeasured(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	a, b := testkit.Namespace(t), testkit.Namespace(t)
@@ -132,7 +131,7 @@ func TestPathIsMeasured(t *testing.T) {
 	}
 }
 
-// away is a way of 5 ms between two networks, in which halves of links stand.
+// away is a path of 5 ms between two networks with halves of links.
 func away(t *testing.T) (near, far *testkit.NS) {
 	near, far = testkit.Namespace(t), testkit.Namespace(t)
 	way := link.Quality{Latency: 5 * time.Millisecond}
@@ -146,8 +145,8 @@ func away(t *testing.T) (near, far *testkit.NS) {
 	return near, far
 }
 
-// The way to the other machine is taken off what is asked for, and of a real way nothing is: what is asked
-// for comes on top.
+// The delay of the path to the other machine is subtracted from the configured latency. With a real link nothing is
+// subtracted: settings are added to it.
 func TestRealPath(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	for name, tt := range map[string]struct {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exhausted is a listener whose first connection finds no descriptor left.
+// exhausted is a listener whose first accept fails for lack of file descriptors.
 type exhausted struct {
 	net.Listener
 	once sync.Once
@@ -50,8 +50,7 @@ func TestServeContinuesAfterAcceptError(t *testing.T) {
 	}
 }
 
-// TestBlockedEmulatorDoesNotBlockCallers calls off one request that is half written and
-// one that waits for its turn.
+// One cancelled request is half written, and one waits for its turn.
 func TestBlockedEmulatorDoesNotBlockCallers(t *testing.T) {
 	ours, its := net.Pipe()
 	defer its.Close()

@@ -8,7 +8,8 @@ import (
 	"skerry/internal/link"
 )
 
-// A namespace counts as gone when its path is missing or leads to another; deserted is who has none left.
+// A namespace counts as removed if its path is missing or refers to another one. deserted reports a lab without any
+// remaining namespace.
 func TestUnreachable(t *testing.T) {
 	a, b := filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")
 	for _, path := range []string{a, b, b + "2"} {

@@ -52,7 +52,7 @@ one to three: no answer
 	}
 }
 
-// Machines out of reach are told with their names, and keep nothing from the others.
+// Unreachable machines are reported by name and do not prevent checks of others.
 func TestOutOfReach(t *testing.T) {
 	none := []inventory.Entry{{Name: "far", Command: []string{"/bin/false"}}, {Name: "gone", Command: []string{"/nowhere"}}}
 	r, err := Check(t.Context(), none, transport.Options{})

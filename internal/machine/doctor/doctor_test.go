@@ -54,8 +54,7 @@ Labs run here.
 	}
 }
 
-// TestExamine looks at this machine: what is found differs, that everything is looked
-// at and nothing is left behind does not.
+// The findings depend on the machine. Every feature must be examined, and nothing may remain.
 func TestExamine(t *testing.T) {
 	before, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
@@ -93,7 +92,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// cgroups are the control groups that this process's doctor makes.
+// cgroups returns the control groups that the doctor of this process creates.
 func cgroups(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob("/sys/fs/cgroup/*/skerry/doctor-*")

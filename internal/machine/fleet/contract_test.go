@@ -28,7 +28,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestMain lets tests start this program as the emulator, and as an owner that gets killed.
+// TestMain lets tests start this program as the emulator, and as an owner that is killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Under the race detector every agent would sleep for a second before it ends.
+	// Under the race detector, every agent would sleep for a second before it exits.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -60,7 +60,7 @@ func agent(ctx context.Context, name string) error {
 	return fmt.Errorf("no agent %s", name)
 }
 
-// order is what an owner is told to do.
+// order is the task of an owner process.
 type order struct {
 	State, Data string
 	Plain       bool
@@ -68,8 +68,7 @@ type order struct {
 	After       machinetest.Step
 }
 
-// owner brings a part up, starts a process on each node as soon as there are nodes, and kills
-// itself after a step.
+// owner brings up a part, starts a process on each node as soon as there are nodes, and kills itself after a step.
 func owner(ctx context.Context) error {
 	var o order
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
@@ -92,7 +91,7 @@ func owner(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// What it starts forgets its environment, as redis-server does with its title.
+		// The child clears its environment, as redis-server does with its title.
 		if _, err := h.Start(ctx, host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}}); err != nil {
 			return err
 		}
@@ -106,10 +105,10 @@ func die() {
 	select {}
 }
 
-// sites counts those of this process.
+// sites counts the sites of this process.
 var sites atomic.Int32
 
-// Packets are not plain where strangers may come by.
+// Unencrypted packets are refused on public networks.
 func TestPlainIsPrivate(t *testing.T) {
 	for addr, private := range map[string]bool{"10.0.0.1": true, "192.168.3.4": true, "fd00::1": true, "127.0.0.1": true, "203.0.113.7": false, "2001:db8::1": false} {
 		members := []Member{{Name: "a", Addr: netip.MustParseAddr("10.9.9.9")}, {Name: "b", Addr: netip.MustParseAddr(addr)}}
@@ -123,7 +122,7 @@ func TestPlainIsPrivate(t *testing.T) {
 	}
 }
 
-// Packets of the full length cross between machines without encryption, too, and nothing is left.
+// Full-size packets cross between machines without encryption, too, and nothing remains.
 func TestPlain(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	dir, name := t.TempDir(), fmt.Sprintf("plain-%d", os.Getpid())
@@ -138,7 +137,7 @@ func TestPlain(t *testing.T) {
 	testhost.CheckLeftovers(t, name, dir)
 }
 
-// A lab whose nodes are on two machines keeps the contract of one machine.
+// A lab whose nodes are on two machines passes the contract test of one machine.
 func TestContract(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	machinetest.Run(t, func(t *testing.T) machinetest.Site {
@@ -178,7 +177,7 @@ func here(t *testing.T, o order) *Fleet {
 	return f
 }
 
-// two are two machines that are this one, with a node each.
+// two is this machine twice, with a node each.
 func two(o order) (*Fleet, error) {
 	var members []Member
 	for _, name := range []string{"rack-1", "rack-2"} {

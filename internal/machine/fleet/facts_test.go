@@ -8,7 +8,7 @@ import (
 	"skerry/internal/machine"
 )
 
-// Settings in which machines differ come with the machines' names.
+// Settings that differ between machines are listed with the machines' names.
 func TestMergedSettings(t *testing.T) {
 	on := func(name, control string) machine.Facts {
 		return machine.Facts{Nodes: []machine.NodeFacts{{Machine: name}},

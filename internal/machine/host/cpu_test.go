@@ -11,7 +11,7 @@ import (
 	"skerry/internal/kernel/cgroup"
 )
 
-// The kernel says whether the new quota held the process back.
+// The kernel's counters show whether the new quota throttled the process.
 func TestAQuotaThatChanges(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.CPU = 2 })
 	needGroup(t, n)
@@ -46,7 +46,7 @@ func TestAQuotaNeedsAControlGroup(t *testing.T) {
 	}
 }
 
-// TestWeight: two nodes want the same core all the time; what each had of it is the kernel's word.
+// Two nodes compete for one core; the kernel's counters give their shares.
 func TestWeight(t *testing.T) {
 	server := newNode(t, nil)
 	needGroup(t, server)
@@ -91,7 +91,7 @@ func TestWeight(t *testing.T) {
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	// A twentieth, and what the start of the second took.
+	// A twentieth, plus the start of the second process.
 	if got := used(server) - from; got > 100*time.Millisecond {
 		t.Errorf("the server had %v while the client, of 20 times its weight, had 300 ms", got)
 	}

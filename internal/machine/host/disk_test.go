@@ -72,8 +72,8 @@ func TestFillAnEmptyDisk(t *testing.T) {
 	}
 }
 
-// limitDisk bounds a node's disk, or skips the test where that is impossible: the directory of tests
-// is on no disk, or there is no such control group.
+// limitDisk limits the disk of a node, or skips the test if that is impossible: the directory of tests is on no disk,
+// or the control group is missing.
 func limitDisk(t *testing.T, n *Node, l cgroup.DiskLimit) {
 	t.Helper()
 	err := n.LimitDisk(l)
@@ -85,7 +85,7 @@ func limitDisk(t *testing.T, n *Node, l cgroup.DiskLimit) {
 	}
 }
 
-// What a node is made of bounds it from its first process on.
+// The limits of a node apply from its first process on.
 func TestDiskOfAFlavor(t *testing.T) {
 	limitDisk(t, newNode(t, nil), cgroup.DiskLimit{WriteBytes: 1 << 20}) // or it is skipped
 	n := newNode(t, func(s *Spec) { s.Disk = cgroup.DiskLimit{WriteBytes: 4 << 20} })
@@ -96,9 +96,8 @@ func TestDiskOfAFlavor(t *testing.T) {
 	}
 }
 
-// Where the kernel has bounds they hold: what is written directly, and what is written
-// through the page cache and synced, takes as long as they say, less what the kernel lets
-// through at once.
+// If the kernel supports limits, direct writes and synced writes through the page cache take as long as the limits
+// require, less the burst that the kernel allows.
 func TestLimitDisk(t *testing.T) {
 	const (
 		bytes = 4 << 20 // a second

@@ -2,5 +2,5 @@ package host
 
 import "testing"
 
-// NewTestNode makes a node that goes with the test.
+// NewTestNode creates a node for the test.
 func NewTestNode(t testing.TB) *Node { return newNode(t, nil) }

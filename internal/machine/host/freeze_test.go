@@ -10,7 +10,7 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// counting writes a line to a file again and again, from a child of its own too.
+// counting repeatedly appends a line to a file, also from a child process.
 const counting = "while :; do echo; sleep 0.01; done > a & while :; do echo; sleep 0.01; done > b"
 
 func TestFreezeStopsEveryProcess(t *testing.T) {

@@ -28,7 +28,7 @@ func newLoopback(t *testing.T) host.Host {
 	return h
 }
 
-// start runs a script and returns once it has said a line, that line too.
+// start runs a script and returns its first line after it was printed.
 func start(t *testing.T, h host.Host, script string) (host.Process, string) {
 	t.Helper()
 	out, in := io.Pipe()
@@ -100,7 +100,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// A program has ended when it has, though a child of it still holds its output.
+// The end of a program is reported even if a child still holds its output.
 func TestLeftover(t *testing.T) {
 	p, child := start(t, newLoopback(t), `sleep 1000 & echo $!`)
 	pid, err := strconv.Atoi(child)
@@ -121,7 +121,7 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
-// What a program has started ends with it.
+// The children of a program are killed with it.
 func TestKill(t *testing.T) {
 	p, child := start(t, newLoopback(t), `sleep 1000 >/dev/null 2>&1 & echo $!; exec sleep 1000`)
 	if err := p.Kill(); err != nil {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// newNode makes a node that goes with the test. change may alter its spec.
+// newNode creates a node for the test. change may modify its spec.
 func newNode(t testing.TB, change func(*Spec)) *Node {
 	t.Helper()
 	testkit.Need(t, testkit.Root)
@@ -86,7 +86,7 @@ func newNode(t testing.TB, change func(*Spec)) *Node {
 	return n
 }
 
-// needGroup skips a test of limits where newNode found no control groups.
+// needGroup skips a test of limits if newNode found no control groups.
 func needGroup(t *testing.T, n *Node) {
 	t.Helper()
 	if n.spec.Group == nil {
@@ -94,7 +94,7 @@ func needGroup(t *testing.T, n *Node) {
 	}
 }
 
-// output runs a shell script on a node and returns what it printed.
+// output runs a shell script on a node and returns its output.
 func output(t *testing.T, n *Node, c Command, script string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -351,7 +351,7 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// TestCPUQuota asks the kernel whether it held the process back, and not a clock.
+// The kernel's counters, not a clock, show whether the quota throttled the process.
 func TestCPUQuota(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.CPU = 0.2 })
 	needGroup(t, n)
@@ -360,8 +360,7 @@ func TestCPUQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With a fifth of a core it waits for four fifths of the time; half is enough to
-	// tell that the quota is there.
+	// With a fifth of a core it waits for four fifths of the time. Half is enough to detect the quota.
 	if u.CPU <= 0 || u.Throttled < u.CPU/2 {
 		t.Errorf("used %v and was throttled for %v", u.CPU, u.Throttled)
 	}
@@ -392,7 +391,7 @@ func TestUsageWithoutControlGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The kernel counts pages late: a process has none as it begins.
+	// The kernel counts pages with a delay: a new process has none.
 	for u.Memory == 0 && p.Err() == nil {
 		if u, err = n.Usage(); err != nil {
 			t.Fatal(err)
@@ -403,8 +402,7 @@ func TestUsageWithoutControlGroups(t *testing.T) {
 	}
 }
 
-// What a node waits for is counted with and without control groups: two loops on one processor wait for each
-// other.
+// Waits of a node are counted with and without control groups: two loops on one CPU wait for each other.
 func TestWaitsForProcessors(t *testing.T) {
 	for name, change := range map[string]func(*Spec){"a control group": func(*Spec) {}, "none": func(s *Spec) { s.Group = nil }} {
 		t.Run(name, func(t *testing.T) {

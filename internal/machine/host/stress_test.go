@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// TestManyAtOnce starts processes from many goroutines: each start moves a thread of its
-// own and traces its child.
+// Processes are started from many goroutines: each start locks its own thread and traces its child.
 func TestManyAtOnce(t *testing.T) {
 	n := newNode(t, nil)
 	var all sync.WaitGroup

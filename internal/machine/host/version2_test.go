@@ -18,7 +18,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// useAsAsked is this program as one that uses up what its node has.
+// useAsAsked is this program as a process that uses up the resources of its node.
 func useAsAsked(what string) {
 	switch what {
 	case "cpu": // a fifth of a second of it
@@ -38,9 +38,8 @@ func useAsAsked(what string) {
 	fmt.Print(string(text), err)
 }
 
-// version2 is a machine whose CPU and memory are limited by control groups of version 2, as
-// those of today's distributions are. Where none are mounted, as on the machine of
-// TestHostInVM, the test mounts them.
+// version2 is a machine with limits of CPU and memory by control groups of version 2, as on current distributions. If
+// none are mounted, as on the machine of TestHostInVM, the test mounts them.
 func version2(t *testing.T) *cgroup.Tree {
 	t.Helper()
 	testkit.Need(t, testkit.Root)

@@ -86,7 +86,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// kubectl stands for the real one, which there is no cluster here for.
+// kubectl replaces the real one, for lack of a cluster.
 const kubectl = `#!/bin/sh
 case "$*" in
 "--context lab get pods --selector app=x --output json") echo '{"items": [
@@ -117,7 +117,7 @@ func TestPodsAreMachines(t *testing.T) {
 	}
 }
 
-// Machines may be given in another file, by a path or as a list.
+// Machines can be given in another file, by path or as a list.
 func TestGiven(t *testing.T) {
 	type other struct {
 		Machines Ref `yaml:"machines"`
@@ -157,7 +157,7 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// A terminal is asked for where ssh or kubectl has one.
+// A terminal is requested if ssh or kubectl has one.
 func TestTerminal(t *testing.T) {
 	got, err := Entry{Name: "a", SSH: &SSH{Host: "h"}}.Terminal("x")
 	if err != nil || !slices.Equal(got[:3], []string{"ssh", "-T", "-t"}) {

@@ -15,15 +15,15 @@ import (
 	"skerry/internal/base/strict"
 )
 
-// maker stands for OpenTofu or Terraform and has the one command that is read: it says what is recorded
-// beside the configuration.
+// maker replaces OpenTofu or Terraform and supports the one required command: it prints the outputs stored next to the
+// configuration.
 const maker = `#!/bin/sh
 [ "$*" = "output -json -no-color" ] || { echo "asked for $*" >&2; exit 64; }
 [ -e outputs.json ] || { echo "Error: Backend initialization required, please run \"tofu init\"" >&2; exit 1; }
 exec /bin/cat outputs.json
 `
 
-// programs makes a folder PATH, with stand-ins of these names.
+// programs creates a folder for PATH, with replacements of these names.
 func programs(t *testing.T, names ...string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func programs(t *testing.T, names ...string) {
 	t.Setenv("PATH", dir)
 }
 
-// applied is a folder with recorded outputs.
+// applied creates a folder with stored outputs.
 func applied(t *testing.T, outputs string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,7 +45,7 @@ func applied(t *testing.T, outputs string) string {
 	return dir
 }
 
-// value is how an output is told.
+// value is the JSON form of an output.
 func value(v string) string {
 	return fmt.Sprintf(`{"machines": {"sensitive": false, "type": ["tuple", []], "value": %s}}`, v)
 }

@@ -11,8 +11,7 @@ import (
 	"skerry/internal/kernel/procfs"
 )
 
-// What stands on disks is read by later versions of the program: the form of a line is
-// fixed.
+// Later versions of the program read journals on disks, so the format of a line must not change.
 func TestFormIsFixed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	plan := Plan{ID: "a-1", Boot: "b", Owner: procfs.Process{PID: 1, Start: 2}, Data: "/data/a-1", MadeNames: true}
@@ -43,7 +42,7 @@ func TestFormIsFixed(t *testing.T) {
 	}
 }
 
-// A crash cuts a journal off anywhere: what was whole before still counts.
+// A crash may truncate a journal anywhere: complete lines still count.
 func TestCutAnywhere(t *testing.T) {
 	first := []byte("\n{\"plan\":{\"id\":\"a-1\"}}\n")
 	text := append(bytes.Clone(first), "\n{\"process\":{\"pid\":3,\"start\":4,\"name\":\"x\"}}\n"...)

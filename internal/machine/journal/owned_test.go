@@ -8,7 +8,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// In a directory like /tmp anyone may be there first.
+// In a directory like /tmp, another user may have created the path first.
 func TestOwnRefusesStrangers(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	above := t.TempDir()

@@ -2,7 +2,7 @@ package local
 
 import "testing"
 
-// A port that was opened for a listener stays reserved until the claim is given up.
+// A port of a listener stays reserved until the claim is released.
 func TestClaimedPortsAreKept(t *testing.T) {
 	first, err := claimPort()
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestMain lets tests start this program as the emulator, and as an owner that gets killed.
+// TestMain lets tests start this program as the emulator, and as an owner that is killed.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "agent" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// Under the race detector every agent would sleep for a second before it ends.
+	// Under the race detector, every agent would sleep for a second before it exits.
 	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -54,15 +54,14 @@ func agent(ctx context.Context, name string) error {
 	return fmt.Errorf("no agent %s", name)
 }
 
-// order is what an owner is told to do.
+// order is the task of an owner process.
 type order struct {
 	State, Data string
 	Ask         machine.PartSpec
 	After       machinetest.Step
 }
 
-// owner brings a part up, starts a process on each node as soon as there are nodes, and kills
-// itself after a step.
+// owner brings up a part, starts a process on each node as soon as there are nodes, and kills itself after a step.
 func owner(ctx context.Context) error {
 	var o order
 	if err := json.NewDecoder(os.Stdin).Decode(&o); err != nil {
@@ -85,7 +84,7 @@ func owner(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// What it starts forgets its environment, as redis-server does with its title.
+		// The child clears its environment, as redis-server does with its title.
 		if _, err := h.Start(ctx, host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}}); err != nil {
 			return err
 		}
@@ -99,7 +98,7 @@ func die() {
 	select {}
 }
 
-// sites counts those of this process.
+// sites counts the sites of this process.
 var sites atomic.Int32
 
 func TestContract(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// lostLab makes a directory of data whose lab's state is gone.
+// lostLab creates a data directory of a lab whose state is missing.
 func lostLab(t *testing.T, dataDir, id string) string {
 	t.Helper()
 	path := filepath.Join(dataDir, id)
@@ -57,7 +57,7 @@ func TestSweepLeavesDataUnderLiveProcesses(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfStrangers: in a directory like /tmp anyone may be there first.
+// In a directory like /tmp, another user may have created the path first.
 func TestDirectoriesOfStrangers(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	above := t.TempDir()

@@ -15,15 +15,15 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// version1 is lab.json as version 1 wrote it, of a lab that is up.
+// version1 is lab.json as written by version 1, for a lab that is up.
 const version1 = `{"version":1,"id":"%s","name":"%s","boot":"%s","created":"2026-11-21T18:30:00Z","ephemeral":%t,
 "owner":{"pid":%d,"start":%d},"engine":"userspace","engine_why":"it was asked for","emulator":{"pid":%d,"start":%d},
 "topology":{"name":"ring","nodes":[{"name":"a","site":"","role":"data"},{"name":"b","site":"","role":"data"}],"links":[]},
 "nodes":[{"name":"a","addr":"10.77.0.1","dir":"%s","netns":"%s"},{"name":"b","addr":"10.77.0.2","dir":"%s","netns":"%s"}],
 "data":"%s","control_groups":true,"settings":{},"seed":0}`
 
-// A lab that an older version of the program made is told of, left alone while it is meant to
-// stay, not taken for one's own, and cleared.
+// A lab of an older version is reported, kept while it is persistent, not treated as the caller's own, and removed by
+// clean-up.
 func TestLabOfVersion1(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	for _, owned := range []bool{false, true} {

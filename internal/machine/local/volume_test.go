@@ -69,8 +69,7 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// A file system in a file is full when its size is reached, and its loop device goes with
-// the mount.
+// A file system in a file is full at its configured size, and its loop device is removed with the mount.
 func TestLoopVolume(t *testing.T) {
 	v := topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}
 	needVolume(t, v)

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/machine/emulator"
 )
 
-// Where there is no root, the machine itself is no node.
+// Without root, the machine itself cannot be a node.
 func TestWholeNeedsRoot(t *testing.T) {
 	t.Setenv("SKERRY_ROOTLESS", "1")
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 
 const every = 100 * time.Millisecond
 
-// course is so many round trips of two ways with a jitter each, in ms; every so manieth is lost.
+// course returns round trips of two directions with a jitter each, in ms; one in lost is missing.
 func course(n int, rtt, jitter float64, d link.Distribution, lost int) []time.Duration {
 	r := rand.New(rand.NewPCG(1, 2))
 	table := d.Table(1000)
@@ -31,7 +31,7 @@ func course(n int, rtt, jitter float64, d link.Distribution, lost int) []time.Du
 	return all
 }
 
-// What was measured of a link with a jitter is asked for as that jitter.
+// The measured distribution of a link with jitter is converted into that jitter.
 func TestShape(t *testing.T) {
 	for _, d := range []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal} {
 		p := PairProfile{From: "a", To: "b"}
@@ -57,7 +57,7 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// taken is three machines at two sites, and one without measurements.
+// taken has three machines at two sites, and one without measurements.
 func taken() Profile {
 	p := Profile{Began: time.Unix(0, 0), Seconds: 20, EveryMS: 100, Machines: []MachineProfile{
 		{Name: "o1", Site: "Oslo"}, {Name: "gone", Problem: "gone: it cannot be reached"}, {Name: "o2", Site: "Oslo"}, {Name: "pune.example"},
@@ -68,7 +68,7 @@ func taken() Profile {
 	return p
 }
 
-// A topology takes what was measured as it is.
+// A topology contains the measured values unchanged.
 func TestTopology(t *testing.T) {
 	p := taken()
 	text, err := p.Topology()
@@ -125,7 +125,7 @@ func TestTopology(t *testing.T) {
 	}
 }
 
-// A trace has a row each way where something changes, and the topology's jitter is then what is left.
+// A trace has a row per direction for each change, and the topology's jitter is the remaining variation.
 func TestTrace(t *testing.T) {
 	p := Profile{EveryMS: 100, Machines: []MachineProfile{{Name: "a"}, {Name: "b"}}, Pairs: []PairProfile{{From: "a", To: "b"}}}
 	var way []time.Duration

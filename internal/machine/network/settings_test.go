@@ -13,7 +13,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// hostNamespace is that of the machine: only there may root choose what namespaces are allowed.
+// hostNamespace is the machine's namespace. Only there, root may choose the settings that namespaces may use.
 var hostNamespace = testkit.Feature{Name: "host-namespace", Missing: func() string {
 	f, err := os.OpenFile(allowedControls, os.O_RDWR, 0)
 	if err != nil {
@@ -25,7 +25,7 @@ var hostNamespace = testkit.Feature{Name: "host-namespace", Missing: func() stri
 	return ""
 }}
 
-// applied applies settings in a namespace of its own and returns what it has then.
+// applied applies settings in a new namespace and returns the resulting values.
 func applied(settings []KernelSetting) (got map[string]string, err error) {
 	err = netns.OnNewThread(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -45,7 +45,8 @@ func applied(settings []KernelSetting) (got map[string]string, err error) {
 	return got, err
 }
 
-// Every namespace has the settings of a server, whatever the host has and allows, and the host keeps what it allows.
+// Every namespace has the settings of a server, whatever the host has and allows, and the host's settings do not
+// change.
 func TestSettingsDoNotDependOnTheHost(t *testing.T) {
 	testkit.Need(t, testkit.Root, hostNamespace)
 	before, err := read(allowedControls)
@@ -101,7 +102,7 @@ func TestRefusedSettings(t *testing.T) {
 	}
 }
 
-// A setting that the topology does not give and the kernel refuses is left, and a warning names it with a remedy.
+// A default setting that the kernel refuses is skipped, with a warning and advice.
 func TestSettingsThatARootlessLabLacks(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	if got := remedy("none_such"); !strings.Contains(got, "modprobe tcp_none_such") {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// stack is a report as the Go runtime writes it.
+// stack is a report of the Go runtime.
 const stack = `panic: runtime error: invalid memory address or nil pointer dereference
 [signal SIGSEGV: segmentation violation code=0x1 addr=0x8 pc=0x9f4c]
 

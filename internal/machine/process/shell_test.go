@@ -31,7 +31,7 @@ func TestShellTimeout(t *testing.T) {
 	}
 }
 
-// TestShellGroupIsKilled: a child of the command ends with it.
+// A child of the command is killed with it.
 func TestShellGroupIsKilled(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "pid")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -60,7 +60,7 @@ func TestShellGroupIsKilled(t *testing.T) {
 	}
 }
 
-// zombie reports whether a process has ended and was not waited for: its new parent may never do that.
+// zombie reports whether a process has ended and was not reaped, which its new parent may never do.
 func zombie(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err != nil || strings.Contains(string(stat), ") Z ")

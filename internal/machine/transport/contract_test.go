@@ -18,7 +18,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// sites counts those of this process.
+// sites counts the sites of this process.
 var sites atomic.Int32
 
 func options(t testing.TB) Options {
@@ -38,7 +38,7 @@ func here(t testing.TB, dir string) inventory.Entry {
 	}}
 }
 
-// reach opens a machine for as long as the test lasts.
+// reach connects to a machine until the end of the test.
 func reach(t testing.TB, m inventory.Entry) *Connection {
 	t.Helper()
 	c, err := Open(t.Context(), m, options(t))
@@ -53,7 +53,7 @@ func reach(t testing.TB, m inventory.Entry) *Connection {
 	return c
 }
 
-// The contract of machines is kept over a carrier, by an agent that is a process of its own.
+// A machine behind a transport, with its agent as a separate process, passes the contract test.
 func TestContract(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	machinetest.Run(t, func(t *testing.T) machinetest.Site {
@@ -77,7 +77,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// dying has an agent bring a part up, with a process on each node once it is kept, and kills it.
+// dying lets an agent bring up a part, with a process on each node after a step, and kills it.
 func dying(m inventory.Entry, kill func(t *testing.T, pid int)) func(t *testing.T, a machine.PartSpec, after machinetest.Step) {
 	return func(t *testing.T, a machine.PartSpec, after machinetest.Step) {
 		t.Helper()
@@ -107,7 +107,7 @@ func dying(m inventory.Entry, kill func(t *testing.T, pid int)) func(t *testing.
 				if err != nil {
 					t.Fatal(err)
 				}
-				// What it starts forgets its environment, as redis-server does with its title.
+				// The child clears its environment, as redis-server does with its title.
 				if _, err := h.Start(t.Context(), host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}}); err != nil {
 					t.Fatal(err)
 				}

@@ -24,15 +24,15 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// ssh stands in PATH for the real one, which the tests on pretended machines have: it runs what it is told
-// to here, as a login shell that has something to say.
+// ssh replaces the real one in PATH: it runs the command here, like a login shell that prints a message. The tests on
+// simulated machines use the real one.
 const ssh = `#!/bin/sh
 while [ $# -gt 1 ]; do shift; done
 echo "Welcome to this machine"
 exec /bin/sh -c "$1"
 `
 
-// shelled is this machine, reached by a shell that the program is given through.
+// shelled is this machine, reached through a shell that receives the program.
 func shelled(t *testing.T) (m inventory.Entry, cache string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -47,7 +47,7 @@ func shelled(t *testing.T) (m inventory.Entry, cache string) {
 	return inventory.Entry{Name: "rack-1", SSH: &inventory.SSH{Host: "rack"}}, cache
 }
 
-// programs are those that a machine was given.
+// programs lists the programs copied to a machine.
 func programs(t *testing.T, cache string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(cache, "agent", "*", "*"))
@@ -57,7 +57,7 @@ func programs(t *testing.T, cache string) []string {
 	return found
 }
 
-// A machine is given the program where it is missing or has been changed, and once.
+// The program is copied to a machine once, if it is missing or different.
 func TestProgramsAreGiven(t *testing.T) {
 	m, cache := shelled(t)
 	var first os.FileInfo
@@ -111,7 +111,7 @@ func TestMachinesThatCannotBeReached(t *testing.T) {
 	}
 }
 
-// One that does not answer is given up when no caller waits for it any longer, and nothing of the carrier is left here.
+// A machine that does not answer is abandoned when no caller waits for it, and nothing of the transport remains here.
 func TestMachineThatDoesNotAnswer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -137,7 +137,7 @@ func TestMachineThatDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// until waits for what comes by itself.
+// until waits for a condition.
 func until(t *testing.T, what string, happened func() error) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
@@ -151,7 +151,7 @@ func until(t *testing.T, what string, happened func() error) {
 	}
 }
 
-// A machine with another program is not asked anything, and one of another architecture wants its own.
+// A machine with another program receives no requests, and one of another architecture needs its own program.
 func TestAnotherProgram(t *testing.T) {
 	o := options(t)
 	other := filepath.Join(t.TempDir(), "skerry")
@@ -168,8 +168,8 @@ func TestAnotherProgram(t *testing.T) {
 	}
 }
 
-// When a carrier breaks, what is asked fails with the machine's name, the agent ends, and nothing is left.
-// When an agent is killed, the next one leaves nothing.
+// When a transport breaks, requests fail with the machine's name, the agent exits, and nothing remains. After an agent
+// is killed, the next one cleans up.
 func TestFaultsLeaveNothing(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	for name, fault := range map[string]struct {
@@ -221,14 +221,14 @@ func TestFaultsLeaveNothing(t *testing.T) {
 	}
 }
 
-// How far a clock is off is told with how much the figure may be wrong by.
+// A clock offset is returned with its maximum error.
 func TestClock(t *testing.T) {
 	c := reach(t, here(t, t.TempDir()))
 	got, err := c.Clock(t.Context(), 5)
 	if err != nil || got.Uncertainty <= 0 || got.Offset.Abs() > got.Uncertainty {
 		t.Errorf("this machine's own clock: %+v, %v", got, err)
 	}
-	// It moves while the agent runs.
+	// The clock changes while the agent runs.
 	testkit.AttachClock(t, c.Hello.PID).Set(t, time.Hour)
 	got, err = c.Clock(t.Context(), 5)
 	if err != nil || (got.Offset-time.Hour).Abs() > got.Uncertainty+time.Millisecond {

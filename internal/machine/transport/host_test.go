@@ -12,7 +12,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// Nodes of a machine that is reached by a carrier keep the contract of hosts.
+// Nodes of a remote machine pass the contract test of hosts.
 func TestHosts(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	dir := t.TempDir()
@@ -42,5 +42,5 @@ func TestHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("container", func(t *testing.T) { hosttest.Run(t, inside) })
-	// The agent ends what it owns when it is let go of: that is checked by who reached it.
+	// The agent removes what it owns when the connection is closed; the test of the connection checks that.
 }

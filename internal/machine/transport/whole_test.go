@@ -24,7 +24,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// rack is two machines, each a network namespace, joined by a cable. Node a is the first machine, and node b is on
+// rack is two machines, each a network namespace, connected by a cable. Node a is the first machine, and node b is on
 // the second.
 type rack struct {
 	t      *testing.T
@@ -58,7 +58,7 @@ func (r *rack) machine(i int) inventory.Entry {
 	}}
 }
 
-// bring has the lab come up over agents that answer on both machines.
+// bring brings up the lab through agents on both machines.
 func (r *rack) bring(a, b machine.Machine, done func(machinetest.Step)) (machine.Part, error) {
 	r.t.Helper()
 	f, err := fleet.New([]fleet.Member{
@@ -74,7 +74,7 @@ func (r *rack) bring(a, b machine.Machine, done func(machinetest.Step)) (machine
 	return machinetest.Bring(r.t.Context(), f, machine.PartSpec{Lab: r.lab, Owned: true}, done)
 }
 
-// network is all that the first machine's own network has: devices, addresses, routes.
+// network describes the first machine's own network: devices, addresses, routes.
 func (r *rack) network() string {
 	r.t.Helper()
 	var all []string
@@ -103,7 +103,7 @@ func (r *rack) network() string {
 	return strings.Join(all, "\n")
 }
 
-// left fails the test where the first machine is not as it was, or anything of the lab is there.
+// left fails the test if the first machine has changed, or if anything of the lab remains.
 func (r *rack) left(when string) {
 	r.t.Helper()
 	if now := r.network(); now != r.before {
@@ -112,7 +112,7 @@ func (r *rack) left(when string) {
 	testhost.CheckLeftovers(r.t, r.lab, r.dir)
 }
 
-// A node that is the machine itself: packets of the other node's reach programs in the machine's own network, by the link.
+// With a whole machine as a node, packets of the other node reach programs in the machine's own network over the link.
 func TestWhole(t *testing.T) {
 	r := newRack(t)
 	first, second := reach(t, r.machine(0)), reach(t, r.machine(1))
@@ -159,7 +159,7 @@ func TestWhole(t *testing.T) {
 	r.left("taken down")
 }
 
-// An agent is killed after any step: the next one leaves the machine's own network as it was.
+// An agent is killed after each step, and the next agent restores the machine's own network.
 func TestWholeKilled(t *testing.T) {
 	r := newRack(t)
 	for _, step := range []machinetest.Step{machinetest.Prepared, machinetest.Made, machinetest.Linked, machinetest.Kept} {
@@ -190,7 +190,7 @@ func TestWholeKilled(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// What it starts forgets its environment, as redis-server does with its title.
+			// The child clears its environment, as redis-server does with its title.
 			if _, err := h.Start(t.Context(), host.Command{Name: "sleep", Path: "/usr/bin/env", Args: []string{"-i", "/bin/sleep", "1000"}}); err != nil {
 				t.Fatal(err)
 			}
@@ -216,7 +216,7 @@ func TestWholeKilled(t *testing.T) {
 	}
 }
 
-// A machine whose own network has the lab's addresses is refused, and is as it was.
+// A machine whose own network has the lab's addresses is refused and not changed.
 func TestWholeTaken(t *testing.T) {
 	r := newRack(t)
 	r.spaces[0].Assign(t, "va", "10.77.0.200/24")

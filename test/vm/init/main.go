@@ -1,5 +1,5 @@
-// Command init is process 1 of package vm's machine: it mounts what programs expect,
-// sets the loopback up, carries out the plan and switches the machine off.
+// Command init is process 1 of package vm's machine: it creates the usual mounts, enables the loopback, executes the
+// plan and powers the machine off.
 package main
 
 import (
@@ -59,7 +59,7 @@ func run() error {
 	return nil
 }
 
-// loopback sets the machine's own network up.
+// loopback enables the machine's own network.
 func loopback() error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"skerry/internal/lab/overlay"
 )
 
-// unreachable is the metric at which babeld gives a route up.
+// unreachable is the metric at which babeld considers a route unreachable.
 const unreachable = 65535
 
-// costs are what babeld makes of our configuration: its neighbour_rttcost, with the same
-// integer arithmetic in microseconds.
+// costs are babeld's link costs for our configuration: its neighbour_rttcost, with the same integer arithmetic in
+// microseconds.
 type costs struct{ rx, min, max, penalty int64 }
 
 var setting = regexp.MustCompile(`(rxcost|rtt-min|rtt-max|max-rtt-penalty) ([0-9.]+)`)
 
-// readCosts reads a configuration as babeld does: times are in ms with three decimals.
+// readCosts parses a configuration like babeld: times are in ms with three decimals.
 func readCosts(t *testing.T, text string) costs {
 	t.Helper()
 	read := map[string]int64{}
@@ -53,7 +53,7 @@ func (c costs) of(rtt time.Duration) int64 {
 	return c.rx + c.penalty*(us-c.min)/(c.max-c.min)
 }
 
-// graph is the links of a random topology by their ends' indices.
+// graph holds the links of a random topology by the indices of their ends.
 type graph struct {
 	name  string
 	nodes int
@@ -66,8 +66,8 @@ func (g *graph) add(a, b int, rtt time.Duration) {
 	g.ends = append(g.ends, [2]int{a, b})
 }
 
-// shortest is Dijkstra's algorithm from one node: the cost of the cheapest path to each
-// other, and the round trip along it.
+// shortest is Dijkstra's algorithm from one node: the cost of the cheapest path to each other node, and the round trip
+// on that path.
 func (g *graph) shortest(from int, cost func(link int) int64) (total []int64, rtt []time.Duration) {
 	total, rtt = make([]int64, g.nodes), make([]time.Duration, g.nodes)
 	done := make([]bool, g.nodes)
@@ -99,9 +99,9 @@ func (g *graph) shortest(from int, cost func(link int) int64) (total []int64, rt
 	return total, rtt
 }
 
-// randomGraph draws sites on a square with sides of span, some of them in
-// clusters like the zones of a region, and links them fully, to their nearest neighbours,
-// or as a ring. A link is up to half longer than the straight line.
+// randomGraph places sites at random in a square with sides of span, some of them in clusters like the zones of a
+// region. It links them fully, to their nearest neighbours, or as a ring. A link is up to half longer than the straight
+// line.
 func randomGraph(seed uint64) *graph {
 	r := rand.New(rand.NewPCG(seed, 1))
 	spans := []time.Duration{3 * time.Millisecond, 20 * time.Millisecond, 120 * time.Millisecond, 300 * time.Millisecond,
@@ -139,8 +139,8 @@ func randomGraph(seed uint64) *graph {
 	return g
 }
 
-// worstStretch is by how much the round trip of a path that babeld chooses exceeds the
-// shortest one, where that is by more than 1 %.
+// worstStretch returns the maximum excess of the round trip on babeld's path over the shortest one, for excesses above
+// 1 %.
 func worstStretch(t *testing.T, g *graph) (worst time.Duration) {
 	t.Helper()
 	c := readCosts(t, formatConfig("10.0.0.1", g.links, rttSpan(g.links), Options{}))
@@ -159,8 +159,8 @@ func worstStretch(t *testing.T, g *graph) (worst time.Duration) {
 	return worst
 }
 
-// TestShortestPaths: over the costs that babeld makes of our configuration, shortest paths
-// are at most 1 % or 0.1 ms longer than the shortest ones over the links' round trips.
+// Shortest paths by babeld's costs for our configuration are at most 1 % or 0.1 ms longer than the shortest ones by the
+// links' round trips.
 func TestShortestPaths(t *testing.T) {
 	const allowed = 100 * time.Microsecond
 	triangle := &graph{name: "triangle", nodes: 3}
@@ -182,8 +182,7 @@ func TestShortestPaths(t *testing.T) {
 	t.Logf("%d topologies: beyond 1 %%, the worst path is %v longer than the shortest", len(graphs), worst)
 }
 
-// A ring stays connected when a link fails and packets go round the other way, and a link
-// that became very slow leaves its nodes reachable.
+// A ring stays connected around a failed link, and a very slow link leaves its nodes reachable.
 func TestMetricsStayFinite(t *testing.T) {
 	for _, rtt := range []time.Duration{200 * time.Microsecond, 20 * time.Millisecond, 300 * time.Millisecond} {
 		g := &graph{nodes: 24}

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/machine/files"
 )
 
-// three nodes: two links between the first and the last, one between the others.
+// three nodes with two links between the first and the last, and one between the others.
 func three() []overlay.Link {
 	at := func(last byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 80, 0, last}) }
 	const ms = time.Millisecond
@@ -77,7 +77,7 @@ func TestWrite(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the private key has the mode %v, %v", info.Mode(), err)
 	}
-	// The previous one calls no peer: two that call each other close each other's calls.
+	// The earlier node connects to no peer: two nodes that connect to each other close each other's connections.
 	first := t.TempDir()
 	if err := writeConfig(t.Context(), files.Local{}, first, 0, peers, three(), o); err != nil {
 		t.Fatal(err)

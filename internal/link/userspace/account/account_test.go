@@ -13,9 +13,8 @@ import (
 	"skerry/internal/link/userspace/shaper"
 )
 
-// drive sends packets of 1000 bytes over a direction in virtual time, with gaps drawn from a
-// list, and changes its quality on the way. Fault changes the times of a packet before they are
-// judged.
+// drive sends packets of 1000 bytes over a direction in virtual time, with gaps from a list, and changes its quality
+// meanwhile. fault changes the times of a packet before they are checked.
 func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault func(*account.Timing)) link.Account {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -59,7 +58,7 @@ func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault f
 
 var gaps = []time.Duration{0, time.Microsecond, 100 * time.Microsecond, time.Millisecond, 20 * time.Millisecond}
 
-// drift is qualities that change at random, as those of moving sites do.
+// drift returns qualities that change at random, like those of moving sites.
 func drift(jitter bool) (all []link.Quality) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -122,7 +121,7 @@ func TestAccountDetectsFaults(t *testing.T) {
 	}
 }
 
-// late is a wire that keeps the rate which it had first.
+// late is a wire that keeps its first rate.
 func late(rate float64) func(*account.Timing) {
 	free := int64(0)
 	return func(w *account.Timing) {

@@ -37,8 +37,7 @@ func TestFlowIsHeavyOnlyWhileGigabitsFlow(t *testing.T) {
 	}
 }
 
-// TestRestStaysBelowKernelLimit lets a plane be busy all the time it may and checks
-// that no second has more than 95 % of it.
+// A plane that is busy for its whole permitted time uses at most 95 % of each second.
 func TestRestStaysBelowKernelLimit(t *testing.T) {
 	const second = int64(time.Second)
 	const step = int64(100 * time.Microsecond)
@@ -71,7 +70,7 @@ func TestRestStaysBelowKernelLimit(t *testing.T) {
 	}
 }
 
-// A thread is on stand-by while the first gives many signs, and at once no longer when it gives none.
+// A thread is on standby while the first thread shows many signs of progress, and stops immediately when it shows none.
 func TestStandby(t *testing.T) {
 	var s standby
 	now, signs := standbySpan, int64(0)
@@ -108,7 +107,7 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// A packet taken in shows that the first thread goes on only where the others are not to help it.
+// A received packet is a sign of progress of the first thread only if the others do not help.
 func TestSignsOfProgress(t *testing.T) {
 	for helps, want := range map[bool]int64{true: 0, false: 1} {
 		w := &worker{Plane: &Plane{options: Options{SpareCPU: helps}}}

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/link/userspace/shaper"
 )
 
-// answers has a crossing learn from round trips whose directions take at least so long, and up to ten times that.
+// answers trains a path with round trips whose directions take between a minimum and ten times that.
 func answers(c *path, n int, least time.Duration, ahead, now int64) int64 {
 	random := rand.New(rand.NewPCG(1, 2))
 	way := func() int64 { return int64(least) + int64(random.ExpFloat64()*float64(least)) }
@@ -22,8 +22,8 @@ func answers(c *path, n int, least time.Duration, ahead, now int64) int64 {
 	return now
 }
 
-// However far the other machine's clock is ahead, and whatever round stamps are in, a packet is due when its sender
-// said, to a fraction of what its way takes.
+// For any clock offset of the other machine and any round of the stamps, a packet is due when its sender requested, up
+// to a fraction of the delay of its path.
 func TestStampRoundTrip(t *testing.T) {
 	const least = 100 * time.Microsecond
 	for _, ahead := range []time.Duration{0, time.Second, -time.Second, 300 * 24 * time.Hour, -300 * 24 * time.Hour} {
@@ -49,7 +49,7 @@ func TestStampRoundTrip(t *testing.T) {
 	}
 }
 
-// A round trip that was quick long ago gives way to newer ones when the clocks may have come apart meanwhile.
+// A fast round trip of long ago is replaced by newer ones, because the clocks may have drifted meanwhile.
 func TestClockDrift(t *testing.T) {
 	const apart = 100e-6 // more than they should
 	var c path
@@ -64,7 +64,7 @@ func TestClockDrift(t *testing.T) {
 	}
 }
 
-// A clock that has moved, as that of a machine which slept, is known again after as many answers as at first.
+// A clock that has jumped, for example on a suspended machine, is known again after as many answers as at first.
 func TestClockJump(t *testing.T) {
 	var c path
 	now := answers(&c, maxSamples, time.Millisecond, 0, 0)
@@ -78,8 +78,8 @@ func TestClockJump(t *testing.T) {
 	}
 }
 
-// Nothing is sent ahead to a machine that does not know this one's clock, over a real way, or before its last bit
-// has left.
+// No packet is sent ahead to a machine that does not know this machine's clock, over a real link, or before its last
+// bit has left.
 func TestSendAhead(t *testing.T) {
 	const due = int64(time.Second)
 	known := &path{}

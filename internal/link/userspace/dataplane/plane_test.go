@@ -19,7 +19,7 @@ import (
 	"skerry/internal/link/userspace/shaper"
 )
 
-// cable is a link between two pairs of sockets, which keep packets apart as devices do.
+// cable is a link between two pairs of sockets, which preserve packet boundaries like devices.
 type cable struct {
 	plane *Plane
 	link  *Link
@@ -63,7 +63,7 @@ func connectWith(t *testing.T, o Options, ab, ba link.Quality) *cable {
 	return &cable{plane: p, link: l, a: ends[0][0], b: ends[1][0]}
 }
 
-// stats waits until the packet that is being handed over is counted.
+// stats waits until the packet in delivery is counted.
 func (c *cable) stats(t *testing.T) link.Stats {
 	t.Helper()
 	if err := c.plane.runTask(t.Context(), func() {}); err != nil {
@@ -72,7 +72,7 @@ func (c *cable) stats(t *testing.T) link.Stats {
 	return c.link.Stats()
 }
 
-// tcp is a packet with so many bytes of payload, a super-packet where size is given.
+// tcp is a packet with a payload, a super-packet if size is set.
 func tcp(payload, size int) []byte {
 	b := make([]byte, packet.VnetHeader+40+payload)
 	b[0] = 1 // the checksum is left to do
@@ -98,7 +98,7 @@ func send(t *testing.T, fd int, b []byte) {
 	}
 }
 
-// receive waits for the next packet, nil when none comes.
+// receive waits for the next packet, nil after a timeout.
 func receive(t *testing.T, fd int, within time.Duration) []byte {
 	t.Helper()
 	buffer := make([]byte, packet.Largest)
@@ -136,7 +136,7 @@ func TestSuperPacketPassesWhole(t *testing.T) {
 	}
 }
 
-// A rate that rises lets what waits for it go at once, not at the rate at which it came.
+// After a rate increase, queued packets leave at the new rate, not at the rate of their arrival.
 func TestRateRiseDrainsTheQueue(t *testing.T) {
 	slow := link.Quality{Bandwidth: 8000, Queue: 1 << 20} // 1 s for 1000 bytes
 	c := connect(t, slow, link.Quality{})
@@ -181,7 +181,7 @@ func TestLossTakesSegmentsNotSuperPackets(t *testing.T) {
 	}
 }
 
-// arrived is how many packets have met their fate.
+// arrived is the number of packets with an outcome.
 func (c *cable) arrived() uint64 {
 	s := c.link.Stats().AB
 	return s.Packets + s.DroppedLoss + s.DroppedQueue
@@ -222,7 +222,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// taken is how many super-packets the plane has read.
+// taken is the number of super-packets read by the plane.
 func (c *cable) taken() uint64 {
 	var n uint64
 	err := c.plane.runTask(context.Background(), func() { n = c.link.ab.droppedQueue.Load()/60 + uint64(c.link.ab.shaper.Len()) })
@@ -302,8 +302,7 @@ func TestAddIsAllOrNone(t *testing.T) {
 	}
 }
 
-// TestUnreadablePacketIsLost has a stream socket stand for a device: reading it fails with
-// EINVAL until it is connected.
+// A stream socket replaces a device: reads fail with EINVAL until it is connected.
 func TestUnreadablePacketIsLost(t *testing.T) {
 	c := connect(t, link.Quality{}, link.Quality{})
 	stream := func() int {

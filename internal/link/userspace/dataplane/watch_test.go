@@ -12,7 +12,7 @@ import (
 	"skerry/internal/link"
 )
 
-// A thread that has no processor, whichever it is, stops nothing: here it has not even begun.
+// A thread without a CPU stops nothing, whichever it is. Here it has not even started.
 func TestThreadCoversForOther(t *testing.T) {
 	for _, away := range []int{0, 1} {
 		back := make(chan struct{})
@@ -32,7 +32,7 @@ func TestThreadCoversForOther(t *testing.T) {
 	}
 }
 
-// Whichever threads read and send, a link keeps its order and loses nothing.
+// A link keeps its order and loses nothing, whichever threads read and send.
 func TestOrderIsKept(t *testing.T) {
 	const packets, window = 20_000, 100
 	for _, latency := range []time.Duration{0, 300 * time.Microsecond} {
@@ -85,8 +85,8 @@ func TestDelegates(t *testing.T) {
 	}
 }
 
-// Go's collector stops all threads before it goes on: one that waits for another, which waits
-// for the collector, must not keep it from that.
+// Go's collector stops all threads. A thread that waits for another one, which waits for the collector, must not block
+// it.
 func TestCollectorDoesNotWait(t *testing.T) {
 	c := connect(t, link.Quality{Latency: 50 * time.Microsecond}, link.Quality{})
 	var busy sync.WaitGroup
@@ -115,7 +115,7 @@ func TestCollectorDoesNotWait(t *testing.T) {
 	busy.Wait()
 }
 
-// A lead is what a wake-up takes, after sleeps as long as this one.
+// The lead is the duration of a wake-up after sleeps of this length.
 func TestAlarmLearnsLead(t *testing.T) {
 	const us = int64(time.Microsecond)
 	sleeps := []struct{ sleep, late int64 }{{100 * us, 15 * us}, {5000 * us, 60 * us}}

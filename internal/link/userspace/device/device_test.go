@@ -82,8 +82,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// ours are the devices in the test's own namespace that a maker may have put there. (Other
-// programs may put theirs meanwhile.)
+// ours are the devices in the test's own namespace that a maker may have created. (Other programs may create devices
+// meanwhile.)
 func ours(t *testing.T) []string {
 	t.Helper()
 	list, err := net.Interfaces()
@@ -115,7 +115,7 @@ func TestMakeAllOrNone(t *testing.T) {
 	}
 }
 
-// TestRemoveAfterTheNamespace removes devices that went with their namespace.
+// Removing devices whose namespace is already removed succeeds.
 func TestRemoveAfterTheNamespace(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// super builds a super-packet as the kernel hands it over.
+// super builds a super-packet in the form of the kernel.
 func super(t testing.TB, kind, version byte, l2, size, data int) *Packet {
 	t.Helper()
 	ip, transport, checksum := ipHeader(version), 20, tcpChecksum
@@ -84,8 +84,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// checkCut cuts p into pieces of some segments and checks every one of them, and that they
-// hold what p holds.
+// checkCut cuts p into pieces of several segments and checks each piece and their total content.
 func checkCut(t testing.TB, p *Packet, step int) {
 	t.Helper()
 	pool := NewPool(1 << 20)
@@ -162,7 +161,7 @@ func checkHeaders(t testing.TB, whole, piece *Packet, i, j int) {
 	}
 }
 
-// goodChecksum verifies TCP or UDP as a receiver does.
+// goodChecksum verifies TCP or UDP checksums like a receiver.
 func goodChecksum(p *Packet, kind byte) bool {
 	ip := p.buf[p.l3:p.n]
 	header, from, to := p.ipLength(), ip4Source, ip4Source+8

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A super-packet that went as a train is joined again. One with missing packets is joined to the pieces that
-// were left, and packets of other streams are left as they are.
+// A super-packet sent as a train is joined again. With missing packets, the remaining pieces are joined, and packets of
+// other streams do not change.
 func TestTrain(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind, version byte
@@ -65,7 +65,7 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// pieces are what a train is joined to.
+// pieces returns the packets that a train is joined to.
 func pieces(t *testing.T, b []byte, size int) (all []*Packet) {
 	t.Helper()
 	pool := NewPool(1 << 22)
@@ -80,7 +80,7 @@ func pieces(t *testing.T, b []byte, size int) (all []*Packet) {
 	return all
 }
 
-// Whatever comes is one packet or several, none of them longer than what came.
+// Any input is joined to one or more packets, none of them longer than the input.
 func FuzzJoin(f *testing.F) {
 	p := super(f, gsoTCPv4, 4, 0, 100, 1000)
 	p.Parse(VnetHeader+40+1000, 0)
@@ -106,7 +106,7 @@ func FuzzJoin(f *testing.F) {
 	})
 }
 
-// A stamp comes out as it went in and leaves nothing behind; what stands for many packets keeps its header.
+// A stamp is read back unchanged and removed completely; a super-packet keeps its header.
 func TestStamp(t *testing.T) {
 	b := make([]byte, VnetHeader+20)
 	WriteStamp(b, 0xdeadbeef)

@@ -10,9 +10,9 @@ import (
 	"skerry/internal/link"
 )
 
-// reference is a link written from its definition, as plainly as can be and without any code of
-// the engine: a queue of packets drained by a fluid of the present rate, and a pipe of the present
-// latency behind it. It counts in fractions, so that it never rounds.
+// reference is a link written directly from its definition, without code of the engine: a queue of packets, drained by
+// a fluid at the current rate, followed by a pipe with the current latency. It computes with fractions and never
+// rounds.
 type reference struct {
 	now       int64
 	rate      int64 // bit/s; 0 is no limit
@@ -34,7 +34,7 @@ type delivery struct {
 	due    int64
 }
 
-// run lets the time pass.
+// run advances the time.
 func (r *reference) run(until int64) {
 	at := new(big.Rat).SetInt64(r.now)
 	if r.offset != nil {
@@ -46,8 +46,7 @@ func (r *reference) run(until int64) {
 		if r.rate > 0 {
 			needs := new(big.Rat).Mul(head.bits, big.NewRat(1e9, r.rate))
 			departs := new(big.Rat).Add(at, needs)
-			// The engine's clock counts whole nanoseconds: a packet has departed in the one in
-			// which its last bit did.
+			// The engine's clock counts whole nanoseconds: a packet departs in the nanosecond of its last bit.
 			if floor(departs) > until {
 				if passed := new(big.Rat).Sub(end, at); passed.Sign() > 0 {
 					head.bits.Sub(head.bits, passed.Mul(passed, big.NewRat(r.rate, 1e9)))
@@ -87,8 +86,8 @@ func (r *reference) offer(number int, size int64) (dropped bool) {
 
 func floor(x *big.Rat) int64 { return new(big.Int).Div(x.Num(), x.Denom()).Int64() }
 
-// TestReference compares the engine with the reference over random schedules of packets and
-// changes: every packet has the same fate and is due within 2 ns of the same time.
+// The engine and the reference agree over random schedules of packets and changes: every packet has the same outcome
+// and due times that differ by at most 2 ns.
 func TestReference(t *testing.T) {
 	const schedules, steps, tolerance = 10_000, 60, 2
 	var worst int64

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/link/userspace/packet"
 )
 
-// single is a packet of so many layer-3 bytes.
+// single is a packet with a number of layer-3 bytes.
 func single(t testing.TB, size int) *packet.Packet {
 	t.Helper()
 	k := packet.NewPool(1 << 20).Get(size + packet.VnetHeader)
@@ -24,7 +24,7 @@ func direction(q link.Quality) *Shaper { return New(Compile(q), "a~b", "ab", 1) 
 
 const ms = int64(time.Millisecond)
 
-// dues offers packets of 1000 bytes at the times given and returns when they are due.
+// dues offers packets of 1000 bytes at given times and returns their due times.
 func dues(t testing.TB, s *Shaper, at ...int64) []int64 {
 	t.Helper()
 	for _, now := range at {
@@ -35,7 +35,7 @@ func dues(t testing.TB, s *Shaper, at ...int64) []int64 {
 	return drain(s)
 }
 
-// drain removes every packet when it is due and returns the due times.
+// drain removes every packet at its due time and returns the due times.
 func drain(s *Shaper) (dues []int64) {
 	for due, _, ok := s.NextDue(0); ok; due, _, ok = s.NextDue(due) {
 		if next := s.Next(due); next.Packet != nil {
@@ -206,9 +206,8 @@ func TestSeedDecidesFates(t *testing.T) {
 	}
 }
 
-// Whatever the rate of packets, delays have the mean and the deviation of the quality, and no
-// packet overtakes another. Packets of one rate are spread over the same time, so that all rates
-// see the same number of independent values: 10,000 of them.
+// At any packet rate, delays have the mean and the deviation of the quality, and no packet overtakes another. All rates
+// cover the same time and therefore the same number of independent values: 10,000.
 func TestJitterDoesNotDependOnTheRateOfPackets(t *testing.T) {
 	const jitter, latency, periods = 5 * time.Millisecond, 50 * time.Millisecond, 20_000
 	for _, d := range []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal} {
@@ -259,7 +258,7 @@ func TestJitterIsIndependentAfterTwoPeriods(t *testing.T) {
 	}
 }
 
-// The queue drains at the rate that holds, not at that at which packets entered it.
+// The queue drains at the current rate, not at the rate at which packets were queued.
 func TestQueueDrainsAtTheNewRate(t *testing.T) {
 	fill := func(rate int64) *Shaper {
 		s := direction(link.Quality{Latency: 2 * time.Millisecond, Bandwidth: rate, Queue: 1 << 20})
@@ -311,7 +310,7 @@ func TestGrain(t *testing.T) {
 	}
 }
 
-// An overtaking packet occupies the wire, and what is behind it waits for that.
+// An overtaking packet occupies the wire, and later packets wait for it.
 func TestOvertakingPacketOccupiesTheWire(t *testing.T) {
 	s := direction(link.Quality{Bandwidth: 8_000_000, Queue: 1 << 20}) // 1 ms for 1000 bytes
 	if v := s.Offer(0, 0, single(t, 1000), Reordered, false); v != Send {
@@ -325,8 +324,8 @@ func TestOvertakingPacketOccupiesTheWire(t *testing.T) {
 	}
 }
 
-// FuzzOffer drives a direction through random settings and times. Whatever happens,
-// packets come out in order, and the queue knows its bytes.
+// FuzzOffer drives a direction through random settings and times. Packets must leave in order, and the byte count of
+// the queue must be correct.
 func FuzzOffer(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 250, 5, 6, 7, 8, 9})
 	f.Fuzz(func(t *testing.T, script []byte) {
