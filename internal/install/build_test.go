@@ -20,7 +20,7 @@ func compiled(disk int64, compile func(context.Context, Workshop) error, tools .
 	return r
 }
 
-func TestBuildIsAskedFor(t *testing.T) {
+func TestBuildNeedsConsent(t *testing.T) {
 	for name, test := range map[string]struct {
 		recipe Recipe
 		build  bool
@@ -48,8 +48,8 @@ func TestBuildIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestBuildGoesOn interrupts a build: the next one finds what the first had.
-func TestBuildGoesOn(t *testing.T) {
+// TestInterruptedBuildContinues interrupts a build: the next one finds what the first had.
+func TestInterruptedBuildContinues(t *testing.T) {
 	var said []string
 	s := Store{Dir: t.TempDir(), Progress: func(step string) { said = append(said, step) }}
 	source := Package{Name: "demo-source", Version: "1", File: "demo-source_1_all.deb", SHA256: sum}

@@ -196,7 +196,7 @@ func TestInstallJars(t *testing.T) {
 	}
 }
 
-func TestJarsThatCannotBeHad(t *testing.T) {
+func TestUnavailableJarsAreReported(t *testing.T) {
 	source := &repository{}
 	r, s := jarRecipe(t, source), Store{Dir: t.TempDir()}
 	// A request whose client has given up may still be served.

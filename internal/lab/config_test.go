@@ -12,7 +12,7 @@ import (
 	"skerry/internal/topology/flavor"
 )
 
-func TestConfigIsChecked(t *testing.T) {
+func TestInvalidConfigIsRejected(t *testing.T) {
 	tests := map[string]func(*Config){
 		"name":           func(c *Config) { c.Name = "No Such" },
 		"no nodes":       func(c *Config) { c.Topology.Nodes = nil },
@@ -51,7 +51,7 @@ func TestSanitizeName(t *testing.T) {
 
 // A directory that the user made stays when its last lab ends. One that another user made in a shared folder is
 // refused.
-func TestForeignDirectories(t *testing.T) {
+func TestForeignDirectoriesAreKept(t *testing.T) {
 	c := config(t, "dirs")
 	for _, dir := range []string{c.StateDir, c.DataDir} {
 		if err := os.Mkdir(dir, 0o755); err != nil {

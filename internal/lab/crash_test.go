@@ -131,7 +131,7 @@ func mustSweep(t *testing.T, c Config) {
 	noTraces(t, c)
 }
 
-func TestKilledOwnerAtEveryStage(t *testing.T) {
+func TestOwnerKilledAtEveryStageLeavesNothing(t *testing.T) {
 	for _, stage := range []string{"namespaces 1", "namespaces 3", "links 0", "links 3", "routes 1", "routes 3", ""} {
 		t.Run(stage, func(t *testing.T) {
 			c := config(t, "stage")
@@ -148,7 +148,7 @@ func TestKilledOwnerAtEveryStage(t *testing.T) {
 	}
 }
 
-func TestKilledOwnerAtAnyTime(t *testing.T) {
+func TestOwnerKilledAtAnyTimeLeavesNothing(t *testing.T) {
 	rounds := 12
 	if testing.Short() {
 		rounds = 3
@@ -171,7 +171,7 @@ func TestKilledOwnerAtAnyTime(t *testing.T) {
 
 // The process of the tunnels is not a child of the lab's emulator and has devices in every namespace. It is removed,
 // too.
-func TestKilledOwnerOfTunnels(t *testing.T) {
+func TestKilledOwnerLeavesNoTunnels(t *testing.T) {
 	c := config(t, "tunnels")
 	o := orderOf(c)
 	o.Tunnels = 64
@@ -191,7 +191,7 @@ func TestKilledOwnerOfTunnels(t *testing.T) {
 }
 
 // The name of a lab whose owner was killed is available.
-func TestUpOverDeadLab(t *testing.T) {
+func TestUpReplacesDeadLab(t *testing.T) {
 	c := config(t, "over")
 	p := startOwner(t, orderOf(c))
 	<-p.said
@@ -309,7 +309,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 // Sweep needs no disk space.
-func TestSweepOnFullDisk(t *testing.T) {
+func TestSweepNeedsNoDiskSpace(t *testing.T) {
 	c := config(t, "fullsweep")
 	mount := filepath.Join(filepath.Dir(c.StateDir), "disk")
 	if err := os.Mkdir(mount, 0o755); err != nil {

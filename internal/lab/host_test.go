@@ -7,6 +7,6 @@ import (
 )
 
 // A node of a running lab passes the contract test of hosts.
-func TestHostsKeepTheContract(t *testing.T) {
+func TestLabNodesPassHostContract(t *testing.T) {
 	hosttest.Run(t, mustUp(t, config(t, "contract")).Hosts()[0])
 }

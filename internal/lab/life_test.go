@@ -53,7 +53,7 @@ func TestDownLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestTwoLabsSideBySide(t *testing.T) {
+func TestTwoLabsRunConcurrently(t *testing.T) {
 	a, b := config(t, "left"), config(t, "right")
 	b.StateDir, b.DataDir = a.StateDir, a.DataDir
 	left, right := mustUp(t, a), mustUp(t, b)
@@ -78,7 +78,7 @@ func TestTwoLabsSideBySide(t *testing.T) {
 	}
 }
 
-func TestNameIsTaken(t *testing.T) {
+func TestTakenNameIsRejected(t *testing.T) {
 	c := config(t, "taken")
 	mustUp(t, c)
 	for _, ephemeral := range []bool{true, false} {
@@ -93,7 +93,7 @@ func TestNameIsTaken(t *testing.T) {
 }
 
 // Another process finds, changes and ends a persistent lab.
-func TestPersistentLab(t *testing.T) { onEngines(t, lastingLab) }
+func TestPersistentLabIsFoundByOtherProcesses(t *testing.T) { onEngines(t, lastingLab) }
 
 func lastingLab(t *testing.T, engine string) {
 	c := config(t, "lasting")
@@ -174,7 +174,7 @@ func TestEmulatorDies(t *testing.T) {
 	noTraces(t, c)
 }
 
-func TestOwnedLabIsLeftAlone(t *testing.T) {
+func TestSweepKeepsOwnedLab(t *testing.T) {
 	c := config(t, "owned")
 	l := mustUp(t, c)
 	if swept, err := Sweep(t.Context(), c.StateDir); err != nil || len(swept) > 0 {
@@ -203,7 +203,7 @@ func TestOwnedLabIsLeftAlone(t *testing.T) {
 
 // Objects of another user of the machine survive, even in the lab's namespaces; only the lab's devices are removed from
 // them.
-func TestForeignObjectsStay(t *testing.T) {
+func TestDownKeepsForeignObjects(t *testing.T) {
 	c := config(t, "foreign")
 	l := mustUp(t, c)
 	if err := os.MkdirAll(testhost.NetnsDir, 0o755); err != nil {

@@ -40,7 +40,7 @@ func nested(ctx context.Context) error {
 }
 
 // A database that refuses root runs as another user in its own view, and can access its directory.
-func TestOtherUserWithoutRoot(t *testing.T) {
+func TestDatabaseRunsAsOtherUserWithoutRoot(t *testing.T) {
 	if err := rootless.Available(t.Context()); err != nil {
 		testkit.Lacks(t, testkit.UserNamespaces, err)
 	}

@@ -18,7 +18,7 @@ import (
 
 // After a restart, mounts and processes are gone, directories on disks are not, and a state directory in memory is
 // gone, too.
-func TestRestartedMachine(t *testing.T) {
+func TestLabIsCleanedUpAfterRestart(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprintf("state lost %v", lost), func(t *testing.T) {
 			c := config(t, "restart")

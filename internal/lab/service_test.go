@@ -205,7 +205,7 @@ func TestMembersAreReachable(t *testing.T) {
 }
 
 // The shared service forwards to every member that accepts connections, and to no other.
-func TestSharedService(t *testing.T) {
+func TestSharedServiceUsesHealthyMembers(t *testing.T) {
 	for _, kind := range []string{topology.NodePort, topology.ServiceIP, topology.Central} {
 		t.Run(kind, func(t *testing.T) {
 			l := mustUp(t, withService(t, "shared", serviceOf(kind, topology.Shared)))
@@ -267,7 +267,7 @@ func TestSharedService(t *testing.T) {
 	}
 }
 
-func TestRoundRobin(t *testing.T) {
+func TestRoundRobinAlternatesMembers(t *testing.T) {
 	s := serviceOf(topology.ServiceIP, topology.Shared)
 	s.Balance, s.Check = "round-robin", 0
 	l := mustUp(t, withService(t, "robin", s))
@@ -294,7 +294,7 @@ func TestRoundRobin(t *testing.T) {
 }
 
 // A process on any node resolves the name of the service.
-func TestServiceName(t *testing.T) {
+func TestServiceNameResolves(t *testing.T) {
 	l := mustUp(t, withService(t, "name", serviceOf(topology.ServiceIP, topology.Own)))
 	plan, _ := l.Service()
 	for name, want := range map[string]string{
@@ -310,7 +310,7 @@ func TestServiceName(t *testing.T) {
 }
 
 // Ports in use, here by a router, are not assigned, and a static port in use is an error.
-func TestTakenPorts(t *testing.T) {
+func TestTakenPortsAreSkippedOrReported(t *testing.T) {
 	testkit.Need(t, testkit.Installed(tinc.Recipe))
 	s := serviceOf(topology.HostPort, topology.Own)
 	s.Auto, s.Low = true, 655 // tinc's
@@ -340,7 +340,7 @@ func TestTakenPorts(t *testing.T) {
 }
 
 // Another process finds the containers of a persistent lab.
-func TestServiceOfPersistentLab(t *testing.T) {
+func TestPersistentLabKeepsService(t *testing.T) {
 	c := withService(t, "stays", serviceOf(topology.NodePort, topology.Own))
 	c.Ephemeral = false
 	l := mustUp(t, c)

@@ -18,7 +18,7 @@ import (
 )
 
 // No packet that fits the container network is lost because of its size, over any network below it.
-func TestFullSizePackets(t *testing.T) {
+func TestFullSizePacketsCrossServices(t *testing.T) {
 	for name, prepare := range map[string]func(*Config){
 		"plain":     func(*Config) {},
 		"wireguard": func(c *Config) { c.Topology.Encryption = topology.WireGuard },

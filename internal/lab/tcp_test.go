@@ -12,7 +12,7 @@ import (
 const tcpSettings = "cd /proc/sys/net/ipv4; cat tcp_congestion_control tcp_rmem tcp_slow_start_after_idle | tr '\\t' ' '"
 
 // Nodes have the TCP settings of a server, or of the topology, and not those of this machine.
-func TestTCPOfNodes(t *testing.T) {
+func TestNodesHaveServerTCPSettings(t *testing.T) {
 	for name, tt := range map[string]struct {
 		given map[string]string
 		want  string
@@ -37,7 +37,7 @@ func TestTCPOfNodes(t *testing.T) {
 }
 
 // A lab does not come up if its nodes cannot have the topology's congestion control.
-func TestUnavailableTCPSetting(t *testing.T) {
+func TestUnavailableTCPSettingIsRejected(t *testing.T) {
 	c := config(t, "tcp")
 	c.Topology.TCP = map[string]string{"congestion_control": "none_such"}
 	l, err := Up(t.Context(), c)

@@ -91,7 +91,7 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 	}
 }
 
-func TestTunnelsGoWithTheLab(t *testing.T) {
+func TestDownRemovesTunnels(t *testing.T) {
 	c := config(t, "wggone")
 	c.Topology.Encryption = topology.WireGuard
 	l, err := Up(t.Context(), c)

@@ -125,7 +125,7 @@ func reach(t *testing.T, l *Lab, from, to string) error {
 }
 
 // A lab that comes up at a scale of 0 has no latency, and keeps the unscaled latencies.
-func TestScaleOfZero(t *testing.T) {
+func TestZeroScaleRemovesLatency(t *testing.T) {
 	c := config(t, "zero")
 	c.Scale = 0
 	l := mustUp(t, c)
@@ -157,7 +157,7 @@ func TestNodesReachNeighbours(t *testing.T) {
 }
 
 // Only packets of the nodes cross a link, and none that the kernel sends by itself.
-func TestLinksAreSilent(t *testing.T) { onEngines(t, linksAreSilent) }
+func TestKernelSendsNothingOnLinks(t *testing.T) { onEngines(t, linksAreSilent) }
 
 func linksAreSilent(t *testing.T, engine string) {
 	c := config(t, "silent")

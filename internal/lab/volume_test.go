@@ -13,7 +13,7 @@ import (
 )
 
 // Nothing remains of containers, volumes and loop devices, however the owner ends.
-func TestKilledOwnerOfContainers(t *testing.T) {
+func TestKilledOwnerLeavesNoContainers(t *testing.T) {
 	loops := func() int {
 		files, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 		if err != nil {
@@ -53,7 +53,7 @@ func TestKilledOwnerOfContainers(t *testing.T) {
 
 // The directories of members are on volumes and those of other nodes are not. The node's processes see the data on
 // them.
-func TestVolumesOfMembers(t *testing.T) {
+func TestMembersStoreDataOnVolumes(t *testing.T) {
 	c := config(t, "vol")
 	c.Topology.Volume, c.Members = topology.Volume{Kind: topology.LoopVolume, Size: 32 << 20}, []string{"n0", "n1"}
 	if err := local.CheckVolume(c.Topology.Volume); err != nil {

@@ -109,7 +109,7 @@ links:
 
 // The unnamed link of a pair is one of its own next to named ones, whichever comes first, and
 // its ID differs from the name of the pair.
-func TestUnnamedTwin(t *testing.T) {
+func TestUnnamedParallelLink(t *testing.T) {
 	for _, text := range []string{
 		"- {name: spare, between: [a, b], rtt: 30ms}\n- {between: [a, b], rtt: 10ms}\n- {between: [b, a], loss: 1%}",
 		"- {between: [a, b], rtt: 10ms}\n- {name: spare, between: [a, b], rtt: 30ms}\n- {between: [b, a], loss: 1%}",

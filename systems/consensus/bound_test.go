@@ -75,9 +75,9 @@ func (s *sim) bounded(seed uint64) {
 	}
 }
 
-// TestFullLogIsTaken applies nothing, so that nothing may be dropped, and one follower
+// TestFollowerAcceptsEntriesOfFullLeader applies nothing, so that nothing may be dropped, and one follower
 // alone make the majority: it takes all that the leader took before that was full.
-func TestFullLogIsTaken(t *testing.T) {
+func TestFollowerAcceptsEntriesOfFullLeader(t *testing.T) {
 	opt := simOptions{members: 3, delay: 2 * time.Millisecond, bound: 1 << 20}
 	found, _, _ := play(1, opt, slog.New(slog.DiscardHandler), func(s *sim) {
 		leader, follower, other := s.three()

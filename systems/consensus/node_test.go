@@ -157,9 +157,9 @@ func TestSnapshot(t *testing.T) {
 	g.same(160)
 }
 
-// TestSourceThatLags has a member whose consumer went back give its state: what the log no longer
+// TestLaggingSourceIsRejected has a member whose consumer went back give its state: what the log no longer
 // reaches from there is not taken, but another member's.
-func TestSourceThatLags(t *testing.T) {
+func TestLaggingSourceIsRejected(t *testing.T) {
 	g := newGroup(t, three, func(cfg *consensus.Config) { cfg.MaxLog = 1 << 20 })
 	big := strings.Repeat("x", 20000)
 	for i := range 150 {

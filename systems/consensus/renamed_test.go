@@ -14,7 +14,7 @@ import (
 
 // A member with another log is disconnected once this one has a name: it may have connected, and may
 // have been connected to, before.
-func TestAnotherLogFromBefore(t *testing.T) {
+func TestMemberOfAnotherLogIsDisconnected(t *testing.T) {
 	g := newGroup(t, three, nil)
 	for _, m := range g.members {
 		m.close()

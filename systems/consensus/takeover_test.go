@@ -108,9 +108,9 @@ func TestPreferredSiteVanishes(t *testing.T) {
 	}
 }
 
-// TestHandOverToNobody has a leader pass its leadership to a member that has just vanished:
+// TestHandOverWithoutTarget has a leader pass its leadership to a member that has just vanished:
 // proposals must not wait for longer than the attempt, and attempts become rarer.
-func TestHandOverToNobody(t *testing.T) {
+func TestHandOverWithoutTarget(t *testing.T) {
 	found, _, _ := play(2, simOptions{members: 3, delay: 2 * time.Millisecond}, slog.New(slog.DiscardHandler), func(s *sim) {
 		leader, gone, _ := s.three()
 		there, _ := leader.m.membership.conf.member(gone.id)
@@ -159,9 +159,9 @@ func TestOutageIsNoRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFullDiskRefusesNothing has a leader's disk fill up at any moment between two checks of its quorum, and the member that it
+// TestLeaderWithFullDiskHandsOver has a leader's disk fill up at any moment between two checks of its quorum, and the member that it
 // passes its leadership to out of its reach for that moment: no proposal is refused, since another can lead.
-func TestFullDiskRefusesNothing(t *testing.T) {
+func TestLeaderWithFullDiskHandsOver(t *testing.T) {
 	opt := simOptions{members: 3, delay: 5 * time.Millisecond}
 	for seed := range uint64(2 * electionTicks) {
 		found, _, _ := play(seed, opt, slog.New(slog.DiscardHandler), func(s *sim) {

@@ -67,8 +67,8 @@ func TestRejectedEntryIsIsolated(t *testing.T) {
 	}
 }
 
-// TestTransactionThatWeighsTooMuch is refused with what it weighs, in every cloud alike.
-func TestTransactionThatWeighsTooMuch(t *testing.T) {
+// TestTooLargeTransactionIsRejected is refused with what it weighs, in every cloud alike.
+func TestTooLargeTransactionIsRejected(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {

@@ -17,10 +17,10 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// TestLogsLost takes all members' logs away and leaves their databases. The new log that they
+// TestAdoptAfterLostLogs takes all members' logs away and leaves their databases. The new log that they
 // begin acknowledges nothing that the databases would not have; a log that is begun after what
 // one database holds has every row of it, in every cloud, and goes on.
-func TestLogsLost(t *testing.T) {
+func TestAdoptAfterLostLogs(t *testing.T) {
 	all, ctx := startProcesses(t), t.Context()
 	east := all[0].client
 	if err := east.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {

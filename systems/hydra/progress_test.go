@@ -190,7 +190,7 @@ func TestStateOfDatabases(t *testing.T) {
 
 // A member that only follows how another applies serves again with the database, without
 // having had to apply anything itself.
-func TestFollowerServesAgain(t *testing.T) {
+func TestFollowerRecovers(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	first := startMember(t, shared, "a1", "east", "", nil)
 	if err := first.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {

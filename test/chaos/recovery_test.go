@@ -64,7 +64,7 @@ func (w *world) same() {
 
 // A cloud that is unavailable for longer than the log reaches is detached. The log stays within its limit, and the
 // others continue. When the cloud returns, it is rebuilt from a snapshot.
-func TestACloudIsCutLoose(t *testing.T) {
+func TestUnavailableCloudIsDetached(t *testing.T) {
 	asked(t)
 	w := build(t, "", smallLog, nil)
 	c := w.data(deploy.HostPort(w.layout.Clouds[0].Members[0], deploy.PortAPI))
@@ -86,7 +86,7 @@ func TestACloudIsCutLoose(t *testing.T) {
 
 // A database on a full file system keeps its data and reports the error. The log, other clouds and clients continue,
 // and the database continues when space is available.
-func TestADatabasesDiskIsFull(t *testing.T) {
+func TestDatabaseWithFullDiskRecovers(t *testing.T) {
 	asked(t)
 	dir := dataDir(t)
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {

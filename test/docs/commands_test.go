@@ -109,7 +109,7 @@ func TestNotebook(t *testing.T) {
 }
 
 // The lines that open a run in pandas and in DuckDB work.
-func TestLinesForAnalysts(t *testing.T) {
+func TestAnalysisExamplesWork(t *testing.T) {
 	testkit.Need(t, testkit.Analysis)
 	script := shown(t, "python") + `
 goodput = trials.groupby("parameters.scale")["goodput_ops_s"].agg(["mean", "std", "count"])
@@ -123,7 +123,7 @@ for line in '''` + shown(t, "sql") + `'''.strip().splitlines():
 }
 
 // So do the lines for R.
-func TestLinesForR(t *testing.T) {
+func TestRExamplesWork(t *testing.T) {
 	testkit.Need(t, testkit.R)
 	analyse(t, "Rscript", "-e", shown(t, "r")+`
 goodput <- aggregate(goodput_ops_s ~ parameters.scale, trials, length)

@@ -13,7 +13,7 @@ import (
 
 // Each experiment has one bottleneck, whose limit is far below the others, even on a machine that is half as fast and
 // busy.
-func TestWhatBoundIsTold(t *testing.T) {
+func TestBottleneckIsReported(t *testing.T) {
 	const experiment = `
 name: bound
 topology:

@@ -212,7 +212,7 @@ func (c *careless) acted(t *testing.T) {
 // No web page can change or read a service of this machine: not by forms, requests without preflight, beacons and
 // images, not from another port of this machine, and not by a rebound name. On a service without a guard, the same
 // pages succeed.
-func TestNoPageActs(t *testing.T) {
+func TestWebPagesHaveNoAccess(t *testing.T) {
 	testkit.Need(t, testkit.Chromium)
 	l, a, bare := startLoopback(t), newAttacker(t), newCareless(t)
 	l.fill()

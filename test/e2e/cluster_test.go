@@ -93,7 +93,7 @@ func onCluster(cluster string, more ...string) string {
 const brief = "stop: {time: 1s}"
 
 // Five lines measure the user's own server: the record lists the measured and the missing figures, and nothing remains.
-func TestOwnServer(t *testing.T) {
+func TestOwnServerIsMeasured(t *testing.T) {
 	testkit.Need(t, testkit.FrontEnd)
 	b := newBench(t)
 	s := b.startServer(testkit.Address(t))
@@ -139,7 +139,7 @@ func TestInterruptedRunDropsItsTable(t *testing.T) {
 }
 
 // Errors of a cluster or its commands contain the name of the server or command, and nothing remains.
-func TestBadClusters(t *testing.T) {
+func TestInvalidClustersAreReported(t *testing.T) {
 	b := newBench(t)
 	good := b.startServer(testkit.Address(t))
 	good.addForeign()
@@ -216,7 +216,7 @@ func TestServersChangeBetweenTrials(t *testing.T) {
 
 // A cluster disappears during a trial: the run reports it, earlier results are kept, and the next run drops the table
 // if the cluster returns.
-func TestClusterDisappears(t *testing.T) {
+func TestLostClusterIsReported(t *testing.T) {
 	b := newBench(t)
 	addr, dir := testkit.Address(t), t.TempDir()
 	keep := []string{"--appendonly", "yes", "--appendfsync", "always", "--dir", dir}
@@ -245,7 +245,7 @@ func TestClusterDisappears(t *testing.T) {
 
 // Runs killed by kill -9 at random times do not change other keys. The next run drops Skerry's own. SKERRY_KILLS sets
 // the number of kills.
-func TestKilledRunsHarmNothing(t *testing.T) {
+func TestKilledRunsKeepForeignKeys(t *testing.T) {
 	kills := 4
 	if n, err := strconv.Atoi(os.Getenv("SKERRY_KILLS")); err == nil {
 		kills = n

@@ -45,7 +45,7 @@ func (b *bench) eventsOf(trial int) map[string]record.Event {
 	return events
 }
 
-func TestEventsHappenAndAreTakenBack(t *testing.T) {
+func TestEventsAreInjectedAndReverted(t *testing.T) {
 	b := newBench(t)
 	r := b.run(0, "run", b.write("eventful.yaml", eventful+`
 events:
@@ -97,7 +97,7 @@ events:
 }
 
 // An event on a dead node fails: it is reported, and the trial is suspect.
-func TestEventsThatFail(t *testing.T) {
+func TestFailedEventsMakeTrialsSuspect(t *testing.T) {
 	b := newBench(t)
 	b.run(0, "run", b.write("eventful.yaml", eventful+`
 events:
@@ -119,7 +119,7 @@ events:
 }
 
 // Two leaves at the same time, in a partition, with a paused member and a restarting one.
-func TestEventsAllAtOnce(t *testing.T) {
+func TestConcurrentEvents(t *testing.T) {
 	b := newBench(t)
 	b.run(0, "run", b.write("eventful.yaml", strings.Replace(eventful, "count: 4", "count: 5", 1)+`
 events:
@@ -156,7 +156,7 @@ events:
 	}
 }
 
-func TestNodeKilledWhileItJoins(t *testing.T) {
+func TestNodeKilledDuringJoin(t *testing.T) {
 	b := newBench(t)
 	b.run(0, "run", b.write("eventful.yaml", eventful+`
 events:
@@ -175,7 +175,7 @@ events:
 	}
 }
 
-func TestLeaveDuringAPartition(t *testing.T) {
+func TestLeaveDuringPartition(t *testing.T) {
 	b := newBench(t)
 	b.run(0, "run", b.write("eventful.yaml", eventful+`
 events:
@@ -199,7 +199,7 @@ events:
 
 // A skerry that is killed while a member leaves does not affect the machine: the next command removes its leftovers,
 // including paused processes and disks in memory.
-func TestKilledWhileAMemberLeaves(t *testing.T) {
+func TestRunKilledDuringLeaveIsCleanedUp(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("eventful.yaml", eventful+`
 events:

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/record"
 )
 
-func TestKilledRunIsClearedByTheNextCommand(t *testing.T) {
+func TestNextCommandCleansUpKilledRun(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("one.yaml", one), "--set", "stop.time=8s").start()
 	b.await("the driver", func() bool { return len(b.find("agent load")) > 0 })
@@ -88,7 +88,7 @@ func TestFullDisk(t *testing.T) {
 	contains(t, r.stderr.String(), "disk is full")
 }
 
-func TestWhatIsWrongIsToldBeforeAnythingStarts(t *testing.T) {
+func TestMistakesAreReportedBeforeStart(t *testing.T) {
 	b := newBench(t)
 	tests := []struct {
 		name, file string
@@ -111,7 +111,7 @@ func TestWhatIsWrongIsToldBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
-func TestMissingDatabaseSaysHowToInstallIt(t *testing.T) {
+func TestMissingDatabaseErrorHasInstallAdvice(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("one.yaml", one))
 	r.cmd.Env = append(r.cmd.Env, "PATH=/nowhere", "SKERRY_CACHE="+b.path("cache"))

@@ -28,7 +28,7 @@ func (b *bench) latencyTrial(text string) record.Trial {
 
 // Servers that write each operation to a slow disk wait for it, whatever the load of the machine, because they need no
 // CPU meanwhile. The experiment slows the disk, so that it is part of the emulation.
-func TestLatencyOfADisk(t *testing.T) {
+func TestSlowDiskBoundsLatency(t *testing.T) {
 	b := benchAlone(t)
 	if err := cgroup.CheckDiskLimit(b.dir); err != nil {
 		testkit.Lacks(t, testkit.DiskCgroups, err)
@@ -54,7 +54,7 @@ events: [{at: 0s, for: 30s, disk_slow: {nodes: data, write_ops: 20}}]
 
 // Other programs use the machine during a trial: the trial is suspect for that reason, and its latency is attributed to
 // the machine.
-func TestLatencyBesideOtherPrograms(t *testing.T) {
+func TestOtherProgramsMakeTrialSuspect(t *testing.T) {
 	b := benchAlone(t)
 	for range 4 * runtime.NumCPU() {
 		loop := exec.Command("/bin/sh", "-c", "while :; do :; done")

@@ -12,7 +12,7 @@ import (
 
 // Other commands measure trials of an interrupted run, two of them the same trial: each has one result, which --resume
 // accepts and a second --only does not change.
-func TestOnlySomeTrialsBesideTheRun(t *testing.T) {
+func TestOnlyMeasuresSelectedTrials(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("small.yaml", small)).start()
 	b.await("the first trial", func() bool {

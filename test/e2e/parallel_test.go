@@ -27,7 +27,7 @@ retries: 0
 
 // The first trial runs alone and shows the use of one; then others run in parallel. Each is judged separately, and one
 // that is suspect for a transient reason is repeated alone.
-func TestTrialsSideBySide(t *testing.T) {
+func TestTrialsRunInParallel(t *testing.T) {
 	b := newBench(t)
 	r := b.run(0, "run", "--parallel", "3", "--retries", "1", "--set", "repetitions=3",
 		"--set", "fidelity={client_late: 1ns, host_cpu: 100%, client_cpu: 100%}", b.write("sided.yaml", sided))
@@ -60,7 +60,7 @@ func TestTrialsSideBySide(t *testing.T) {
 }
 
 // An interrupt ends all running trials; --resume continues them.
-func TestSideBySideInterrupted(t *testing.T) {
+func TestInterruptedParallelTrialsResume(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", "--parallel", "2", b.write("sided.yaml", sided)).start()
 	b.await("two trials at the same time, each on a lab of its own", func() bool {

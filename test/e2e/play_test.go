@@ -9,7 +9,7 @@ import (
 
 // The load runs until Ctrl-C, the command that play prints kills a member, and afterwards neither lab nor directory
 // remains.
-func TestPlayIsBrokenByHandAndLeavesNothing(t *testing.T) {
+func TestPlayRunsUntilInterrupted(t *testing.T) {
 	b := newBench(t)
 	b.run(2, "play", "rediss")
 	r := b.command("play", "redis", "--topology", "mesh:3,rtt=1ms", "--records", "100")

@@ -23,7 +23,7 @@ assert: ["readers.goodput > 1/s", "writers.delete.p95 < 60s", "readers.p99 < 60s
 `
 
 // Readers and writers drive one Redis at the same time, from separate nodes.
-func TestWorkloadsRunSideBySide(t *testing.T) {
+func TestWorkloadsRunConcurrently(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("beside.yaml", poolsFile)).start()
 	if code := r.wait(); code != 0 {

@@ -50,7 +50,7 @@ func TestTrialsReuseOneCluster(t *testing.T) {
 
 // Clusters that trials do not share are warmed up, too, each with its trial's workload, and emptied, also before
 // events.
-func TestAClusterOfItsOwnIsWarmedUp(t *testing.T) {
+func TestUnsharedClustersAreWarmedUp(t *testing.T) {
 	b := newBench(t)
 	b.run(0, "run", b.write("small.yaml", small), "--set", "matrix={workload: [a, e]}", "--set", "cluster_warmup=1s", "--set", "events=[{at: 1s, for: 500ms, pause: Bergen}]")
 	s := b.summary(b.path("runs/latest"))

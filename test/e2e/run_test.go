@@ -146,7 +146,7 @@ func TestEarlyStoppingAndOpenLoop(t *testing.T) {
 	}
 }
 
-func TestInterruptedRunKeepsWhatIsFinishedAndResumes(t *testing.T) {
+func TestInterruptedRunKeepsResultsAndResumes(t *testing.T) {
 	for _, stage := range []struct{ name, sign string }{
 		{"lab", "agent link"}, {"cluster", "redis-server"}, {"driver", "agent load"},
 	} {
@@ -169,7 +169,7 @@ func TestInterruptedRunKeepsWhatIsFinishedAndResumes(t *testing.T) {
 	}
 }
 
-func TestResumeRunsWhatIsLeft(t *testing.T) {
+func TestResumeRunsRemainingTrials(t *testing.T) {
 	b := newBench(t)
 	r := b.command("run", b.write("small.yaml", small)).start()
 	b.await("the first trial to end", func() bool { return exists(b.path("runs/latest/trials/1")) || len(b.done()) > 0 })
@@ -205,7 +205,7 @@ func (b *bench) done() map[int]record.Trial {
 	return out
 }
 
-func TestTwoRunsAtOnce(t *testing.T) {
+func TestConcurrentRuns(t *testing.T) {
 	b := newBench(t)
 	file := b.write("one.yaml", one)
 	first := b.command("run", file, "--out", "first", "--set", "stop.time=3s").start()

@@ -25,7 +25,7 @@ fidelity: {client_late: 1us, host_cpu: 100%, client_cpu: 100%, steal: 100%, emul
 `
 
 // If a program with the highest priority takes CPUs away, the seconds are marked and the verdict describes the effect.
-func TestStolenProcessorsAreMarked(t *testing.T) {
+func TestStealIsMarked(t *testing.T) {
 	b := benchAlone(t)
 	thief := b.command("agent", "stress", "steal", "0.3")
 	hold, err := thief.cmd.StdinPipe()

@@ -81,8 +81,8 @@ func TestLinesOfTypeScript(t *testing.T) {
 	}
 }
 
-// TestFiguresOfTheTree prints the figures of the whole product and holds their limits.
-func TestFiguresOfTheTree(t *testing.T) {
+// TestTreeIsWithinLimits prints the figures of the whole product and holds their limits.
+func TestTreeIsWithinLimits(t *testing.T) {
 	var lengths []int
 	dirs, lines, rooms := map[string]bool{}, 0, map[string]*[2]int{}
 	longest, deepest := Function{}, Function{}

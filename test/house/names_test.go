@@ -94,7 +94,7 @@ var commonNouns = []string{
 var firstCell = regexp.MustCompile(`(?m)^\| ([^|]+) \|`)
 
 // The name of a package is a term of the glossary, a database, or a noun of Go and Linux.
-func TestPackagesHaveNamesOfTheField(t *testing.T) {
+func TestPackageNamesAreTerms(t *testing.T) {
 	terms, _ := glossary(t)
 	for _, p := range packages(t) {
 		if name := path.Base(p.Path); !terms[name] && !slices.Contains(commonNouns, name) && !strings.HasSuffix(name, "test") {

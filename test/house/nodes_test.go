@@ -47,7 +47,7 @@ var local = map[string][]string{
 // Databases, labs with their overlays, and events do not know the location of nodes: they use the nodes' files and
 // connections through host.Host. A call of a local function works as long as all nodes are on this machine, so that
 // other tests do not detect it.
-func TestNodesAreAsked(t *testing.T) {
+func TestNodesAreUsedThroughHost(t *testing.T) {
 	unused := map[string]bool{}
 	for name := range ownFiles {
 		unused[name] = true
@@ -82,7 +82,7 @@ func TestNodesAreAsked(t *testing.T) {
 	}
 }
 
-func TestLocalCallsAreSeen(t *testing.T) {
+func TestLocalCallsAreDetected(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.go")
 	const source = `package x
 import (

@@ -20,7 +20,7 @@ const (
 	testsSupport = "testkit"
 )
 
-func TestEveryPackageIsInThePlan(t *testing.T) {
+func TestEveryPackageIsInArchitecture(t *testing.T) {
 	rows := planned(t)
 	named := map[string]bool{}
 	for _, p := range packages(t) {
@@ -38,7 +38,7 @@ func TestEveryPackageIsInThePlan(t *testing.T) {
 }
 
 // A room must not import an earlier one.
-func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
+func TestRoomsImportOnlyLaterRooms(t *testing.T) {
 	order := order(t)
 	for _, p := range packages(t) {
 		at := slices.Index(order, p.Room())
@@ -63,7 +63,7 @@ func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
 
 // Two packages must not have the same name. The adapters of Skerry's own systems have the names of the systems, like
 // those of every database.
-func TestNamesMeanOneThing(t *testing.T) {
+func TestPackageNamesAreUnique(t *testing.T) {
 	owner := map[string]string{}
 	for _, p := range packages(t) {
 		name := path.Base(p.Path)

@@ -17,9 +17,9 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// TestTextsOfTheProgram holds string literals against the rule that Vale holds pages and comments
+// TestProgramTextsAreWellWritten holds string literals against the rule that Vale holds pages and comments
 // against: errors, advice, help texts and labels.
-func TestTextsOfTheProgram(t *testing.T) {
+func TestProgramTextsAreWellWritten(t *testing.T) {
 	habits := habits(t)
 	for _, f := range files(t) {
 		if f.Test {
@@ -209,8 +209,8 @@ func TestGuestTestsExist(t *testing.T) {
 // runPattern matches the option with which a script or the Makefile names the tests to run.
 var runPattern = regexp.MustCompile(`-run '?([^' ]+)'?`)
 
-// TestPatternsOfScriptsMatch checks that each alternative of such a pattern matches a test.
-func TestPatternsOfScriptsMatch(t *testing.T) {
+// TestScriptPatternsMatchTests checks that each alternative of such a pattern matches a test.
+func TestScriptPatternsMatchTests(t *testing.T) {
 	names := slices.Concat(slices.Collect(maps.Values(testNames(t)))...)
 	check := func(file string, text []byte) {
 		for _, found := range runPattern.FindAllStringSubmatch(string(text), -1) {

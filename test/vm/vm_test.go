@@ -45,7 +45,7 @@ func TestUserspaceInVM(t *testing.T) {
 
 // Tests of labs run with the netem engine, without control groups, and with the tunnels of a kernel with WireGuard.
 func TestLabInVM(t *testing.T) {
-	runTests(t, "lab", "skerry/internal/lab", "^(TestPersistentLab|TestLinksAreSilent|TestTunnelsEncryptLinks)$")
+	runTests(t, "lab", "skerry/internal/lab", "^(TestPersistentLabIsFoundByOtherProcesses|TestKernelSendsNothingOnLinks|TestTunnelsEncryptLinks)$")
 }
 
 // Machines are connected by the kernel's WireGuard; elsewhere a separate program encrypts.
@@ -60,7 +60,7 @@ func TestPlainInVM(t *testing.T) {
 
 // The tests of nodes run with control groups of version 2.
 func TestHostInVM(t *testing.T) {
-	runTests(t, "host", "skerry/internal/machine/host", "^TestVersion2$")
+	runTests(t, "host", "skerry/internal/machine/host", "^TestCgroupV2LimitsNodes$")
 }
 
 // runTests runs matching tests of a package on a machine and reports each as a subtest.

@@ -181,7 +181,7 @@ func TestKind(t *testing.T) {
 }
 
 // A template's mistake is told in its own words, and where it stands.
-func TestTemplateErrorsAreInTheUsersWords(t *testing.T) {
+func TestTemplateErrorsUseUserTerms(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text, want   string
 		line, column int

@@ -153,9 +153,9 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestProgramThatFails has it do all that a program can do wrong; the next operation
+// TestFailingProgram has it do all that a program can do wrong; the next operation
 // goes to another process.
-func TestProgramThatFails(t *testing.T) {
+func TestFailingProgram(t *testing.T) {
 	c, err := openTest(t, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestProgramThatFails(t *testing.T) {
 	}
 }
 
-func TestProgramThatCannotBeOpened(t *testing.T) {
+func TestUnopenableProgram(t *testing.T) {
 	_, err := openTest(t, map[string]string{"fail": "yes"})
 	if err == nil || !strings.Contains(err.Error(), "the reason why") {
 		t.Errorf("error %v", err)

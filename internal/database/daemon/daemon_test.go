@@ -172,8 +172,8 @@ func TestJoining(t *testing.T) {
 	}
 }
 
-// TestStartedAgain halts a server and starts it again: one runs, and the log goes on.
-func TestStartedAgain(t *testing.T) {
+// TestRestartedProcess halts a server and starts it again: one runs, and the log goes on.
+func TestRestartedProcess(t *testing.T) {
 	s, h := newSet(t), testhost.Loopback(t, 1)[0]
 	for i := range 5 {
 		d := start1(t, s, h, forever)

@@ -201,7 +201,7 @@ func TestRandomChanges(t *testing.T) {
 	}
 }
 
-func TestChangesThatLoseRows(t *testing.T) {
+func TestLostRowsAreDetected(t *testing.T) {
 	for name, m := range map[string]*memory{"rows": {drop: true}, "updates": {forget: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

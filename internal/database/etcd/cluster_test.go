@@ -105,7 +105,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestUpdatesAtTheSameTime has many clients update fields of their own of one record: none
+// TestConcurrentUpdates has many clients update fields of their own of one record: none
 // may be lost.
 // TestClearForgets has a table emptied twice in a row, after which no version of what it was
 // can be read: etcd would keep all in memory.
@@ -135,7 +135,7 @@ func TestClearForgets(t *testing.T) {
 	}
 }
 
-func TestUpdatesAtTheSameTime(t *testing.T) {
+func TestConcurrentUpdates(t *testing.T) {
 	const clients, updates = 6, 10
 	d := New()
 	c := startCluster(t, d, testhost.Loopback(t, 3), nil)

@@ -14,9 +14,9 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestRestedClient uses a client again after the deadline of its last operation, and after
+// TestClientSurvivesDeadlineAndLostMember uses a client again after the deadline of its last operation, and after
 // its member has gone.
-func TestRestedClient(t *testing.T) {
+func TestClientSurvivesDeadlineAndLostMember(t *testing.T) {
 	nodes := testhost.Loopback(t, 2)
 	g, c := startCluster(t, nodes, nil)
 	p := c.Properties()

@@ -23,7 +23,7 @@ func (full) Transact(context.Context, api.Transaction, ...hydraclient.Option) (a
 }
 
 // The load asks again for an account whose first request was done and got no answer.
-func TestAnAccountThatIsThereIsInserted(t *testing.T) {
+func TestExistingAccountIsInserted(t *testing.T) {
 	server := httptest.NewServer(wallet.NewServer(wallet.New(full{}, time.Now), "aws", slog.New(slog.DiscardHandler)))
 	defer server.Close()
 	at := server.Listener.Addr().String()

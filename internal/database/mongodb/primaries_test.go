@@ -17,10 +17,10 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestPrimariesLost has primaries step down and be killed with SIGKILL, in turn, while rows are
+// TestKilledPrimariesKeepMajorityWrites has primaries step down and be killed with SIGKILL, in turn, while rows are
 // written: what a majority has acknowledged stays. With w: 1 rows may be lost; the log tells how
 // many. SKERRY_CHANGES=20 makes the long form.
-func TestPrimariesLost(t *testing.T) {
+func TestKilledPrimariesKeepMajorityWrites(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	changes := 2
 	if n, err := strconv.Atoi(os.Getenv("SKERRY_CHANGES")); err == nil {

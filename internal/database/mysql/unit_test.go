@@ -150,8 +150,8 @@ func TestConfigText(t *testing.T) {
 	}
 }
 
-// TestNobodyThere opens a client of members that are not there.
-func TestNobodyThere(t *testing.T) {
+// TestConnectWithoutServers opens a client of members that are not there.
+func TestConnectWithoutServers(t *testing.T) {
 	d := &Driver{Kind: "test"}
 	_, err := d.Open(t.Context(), map[string]string{PropHosts: "127.0.0.1:1,127.0.0.1:2"})
 	var e *load.OpError

@@ -125,8 +125,8 @@ func TestAllHalt(t *testing.T) {
 	}
 }
 
-// TestCloneThatCannotBeRewound brings a member back whose data is of no use.
-func TestCloneThatCannotBeRewound(t *testing.T) {
+// TestUnusableDataIsReplaced brings a member back whose data is of no use.
+func TestUnusableDataIsReplaced(t *testing.T) {
 	d, nodes := New(), testhost.Loopback(t, 2)
 	c := startCluster(t, d, nodes, nil)
 	client := open(t, d, c.Properties())

@@ -27,7 +27,7 @@ func make1(t *testing.T) string {
 	return path
 }
 
-func TestDoGoesThereAndBack(t *testing.T) {
+func TestDoRestoresNamespace(t *testing.T) {
 	path := make1(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -38,7 +38,7 @@ func whole(t *testing.T, l *lab.Lab) {
 
 // Links that fail and return ten times a second, silently and with their carrier, damage neither the routing nor the
 // lab.
-func TestFlappingLinks(t *testing.T) {
+func TestFlappingLinksKeepRoutingAlive(t *testing.T) {
 	tests := map[string]func(*testing.T, *lab.Lab, bool){
 		"silent": func(t *testing.T, l *lab.Lab, down bool) { cut(t, l, down, "c", "b") },
 		"carrier": func(t *testing.T, l *lab.Lab, down bool) {
@@ -70,7 +70,7 @@ func TestFlappingLinks(t *testing.T) {
 }
 
 // A link with high loss in one direction is not used in the other direction either.
-func TestAsymmetricLoss(t *testing.T) {
+func TestLinkWithOneWayLossIsAvoided(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 	for _, lossy := range []func(*link.Quality) link.Change{
@@ -91,7 +91,7 @@ func TestAsymmetricLoss(t *testing.T) {
 }
 
 // A node leaves and returns with another address. The others reach it there, and no longer at the old address.
-func TestNodeReturnsWithNewAddress(t *testing.T) {
+func TestNodeIsReachedAtNewAddress(t *testing.T) {
 	const fresh = "10.200.0.9"
 	l := fig2(t, newBabel(t))
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))

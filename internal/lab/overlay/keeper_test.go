@@ -14,7 +14,7 @@ import (
 )
 
 // A daemon that fails at start is restarted repeatedly, and its last log lines are kept.
-func TestSupervisor(t *testing.T) {
+func TestFailingDaemonIsRestarted(t *testing.T) {
 	h := testhost.Loopback(t, 1)[0]
 	k := overlay.NewSupervisor(nil)
 	err := k.Start(t.Context(), h, host.Command{

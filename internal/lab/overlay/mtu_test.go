@@ -19,7 +19,7 @@ import (
 
 // Over tunnels, several hops and a link that fails during a stream, full-size packets arrive, and larger ones are
 // refused at the sender. No packet is lost.
-func TestNoPacketIsTooBig(t *testing.T) {
+func TestFullSizePacketsCrossOverlays(t *testing.T) {
 	l := fig2Over(t, newBabel(t), topology.WireGuard)
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 	from, errFrom := l.Node("vm0")

@@ -174,7 +174,7 @@ func takes(l *lab.Lab, from, to, want string) func() error {
 const far = 3 * time.Minute
 
 // With every registered overlay, nodes without a common link reach each other through the node between them.
-func TestOverlaysForward(t *testing.T) {
+func TestOverlaysForwardPackets(t *testing.T) {
 	for _, a := range lab.Overlays() {
 		t.Run(a.Name, func(t *testing.T) {
 			l := up(t, installed(t, a, nil), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 20*time.Millisecond),
@@ -189,7 +189,7 @@ func TestOverlaysForward(t *testing.T) {
 	}
 }
 
-func TestBabelShortestPath(t *testing.T) {
+func TestBabelUsesShortestPath(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "at the start: c+d", takes(l, "vm0", "vm2", "c+d"))
 	// c and d have 90 ms; on a busy machine a packet may be late, or take another path.
@@ -211,7 +211,7 @@ func TestBabelShortestPath(t *testing.T) {
 
 // Between sites of one region, a direct link of 3.23 ms is shorter than two links of 1.26 and 2.57 ms, and than three
 // of 1.2 ms.
-func TestBabelDirectLinkInRegion(t *testing.T) {
+func TestBabelUsesDirectLinkInRegion(t *testing.T) {
 	const us = time.Microsecond
 	l := up(t, newBabel(t), "", "a b c x y", wire("ab", "a", "b", 1260*us), wire("bc", "b", "c", 2570*us), wire("ac", "a", "c", 3230*us),
 		wire("ax", "a", "x", 1200*us), wire("xy", "x", "y", 1200*us), wire("yc", "y", "c", 1200*us))
@@ -268,7 +268,7 @@ func TestBabelDetectsCarrier(t *testing.T) {
 }
 
 // One direction of a link fails, and then the other one, too.
-func TestBabelOneDirection(t *testing.T) {
+func TestBabelAvoidsOneWayLinks(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 	dead, alive := link.Quality{Latency: 20 * time.Millisecond, Down: true}, link.Quality{Latency: 20 * time.Millisecond}
@@ -284,7 +284,7 @@ func TestBabelOneDirection(t *testing.T) {
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 }
 
-func TestDaemonRestart(t *testing.T) {
+func TestKilledDaemonIsRestarted(t *testing.T) {
 	l := fig2(t, newBabel(t))
 	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
 	kill(t, l, "vm1", "babeld")

@@ -18,7 +18,7 @@ import (
 )
 
 // Links outlive the engine that made them, and another engine can adopt them.
-func TestAdopt(t *testing.T) {
+func TestAdoptedLinksKeepWorking(t *testing.T) {
 	testkit.Need(t, testkit.Root, kernel)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	spec := link.Spec{

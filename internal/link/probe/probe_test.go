@@ -316,7 +316,7 @@ func lost(arrivals []Arrival, from int, ns int64) []Arrival {
 }
 
 // For any position and duration of a stall in a train, the even part gives the rate within 1 %.
-func TestAnalyzeTrainIsRightOrDisturbed(t *testing.T) {
+func TestAnalyzeTrainIsCorrectOrDisturbed(t *testing.T) {
 	for _, n := range []int{12, 100, 5000} {
 		bps := float64(n) * packetBytes * 8 / 0.05
 		for tenth := 1; tenth < 10; tenth++ {

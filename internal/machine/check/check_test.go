@@ -53,7 +53,7 @@ one to three: no answer
 }
 
 // Unreachable machines are reported by name and do not prevent checks of others.
-func TestOutOfReach(t *testing.T) {
+func TestUnreachableMachinesAreListed(t *testing.T) {
 	none := []inventory.Entry{{Name: "far", Command: []string{"/bin/false"}}, {Name: "gone", Command: []string{"/nowhere"}}}
 	r, err := Check(t.Context(), none, transport.Options{})
 	if err != nil || len(r.Machines) != 2 || !strings.HasPrefix(r.Machines[0].Problem, "far: ") || !strings.HasPrefix(r.Machines[1].Problem, "gone: ") || len(r.Pairs) > 0 {

@@ -109,7 +109,7 @@ func die() {
 var sites atomic.Int32
 
 // Unencrypted packets are refused on public networks.
-func TestPlainIsPrivate(t *testing.T) {
+func TestPlainNeedsPrivateAddresses(t *testing.T) {
 	for addr, private := range map[string]bool{"10.0.0.1": true, "192.168.3.4": true, "fd00::1": true, "127.0.0.1": true, "203.0.113.7": false, "2001:db8::1": false} {
 		members := []Member{{Name: "a", Addr: netip.MustParseAddr("10.9.9.9")}, {Name: "b", Addr: netip.MustParseAddr(addr)}}
 		f, err := New(members, map[string]string{"x": "a", "y": "b"})

@@ -12,7 +12,7 @@ import (
 )
 
 // The kernel's counters show whether the new quota throttled the process.
-func TestAQuotaThatChanges(t *testing.T) {
+func TestChangedQuotaThrottles(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.CPU = 2 })
 	needGroup(t, n)
 	if err := n.LimitCPU(0.2); err != nil {
@@ -29,7 +29,7 @@ func TestAQuotaThatChanges(t *testing.T) {
 	}
 }
 
-func TestQuotasOfAnySizeAreTaken(t *testing.T) {
+func TestQuotasOfAnySizeAreAccepted(t *testing.T) {
 	n := newNode(t, nil)
 	needGroup(t, n)
 	for _, cores := range []float64{0.01, 0.0253, 0.0333333, 0.05, 0.099999, 0.1, 1, 1.7, 64, 0.011} {
@@ -39,7 +39,7 @@ func TestQuotasOfAnySizeAreTaken(t *testing.T) {
 	}
 }
 
-func TestAQuotaNeedsAControlGroup(t *testing.T) {
+func TestQuotaNeedsControlGroup(t *testing.T) {
 	n := newNode(t, func(s *Spec) { s.Group = nil })
 	if err := n.LimitCPU(1); !errors.Is(err, ErrNoGroup) {
 		t.Error(err)

@@ -53,7 +53,7 @@ func TestDiskThatIsFull(t *testing.T) {
 	}
 }
 
-func TestFillAnEmptyDisk(t *testing.T) {
+func TestFillDisk(t *testing.T) {
 	n := newNode(t, nil)
 	if err := n.MountDisk(8 << 20); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func limitDisk(t *testing.T, n *Node, l cgroup.DiskLimit) {
 }
 
 // The limits of a node apply from its first process on.
-func TestDiskOfAFlavor(t *testing.T) {
+func TestFlavorLimitsDisk(t *testing.T) {
 	limitDisk(t, newNode(t, nil), cgroup.DiskLimit{WriteBytes: 1 << 20}) // or it is skipped
 	n := newNode(t, func(s *Spec) { s.Disk = cgroup.DiskLimit{WriteBytes: 4 << 20} })
 	began := time.Now()

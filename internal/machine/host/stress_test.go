@@ -6,7 +6,7 @@ import (
 )
 
 // Processes are started from many goroutines: each start locks its own thread and traces its child.
-func TestManyAtOnce(t *testing.T) {
+func TestConcurrentStarts(t *testing.T) {
 	n := newNode(t, nil)
 	var all sync.WaitGroup
 	for range 60 {

@@ -64,7 +64,7 @@ func version2(t *testing.T) *cgroup.Tree {
 	return tree
 }
 
-func TestVersion2(t *testing.T) {
+func TestCgroupV2LimitsNodes(t *testing.T) {
 	tree := version2(t)
 	lab := fmt.Sprintf("version2-test-%d", os.Getpid())
 	dir := t.TempDir()

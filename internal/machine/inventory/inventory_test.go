@@ -118,7 +118,7 @@ func TestPodsAreMachines(t *testing.T) {
 }
 
 // Machines can be given in another file, by path or as a list.
-func TestGiven(t *testing.T) {
+func TestMachinesInAnotherFile(t *testing.T) {
 	type other struct {
 		Machines Ref `yaml:"machines"`
 	}

@@ -73,7 +73,7 @@ func TestFromTofu(t *testing.T) {
 	}
 }
 
-func TestOutputsThatAreNone(t *testing.T) {
+func TestInvalidOutputsAreRejected(t *testing.T) {
 	one := value(`[{"name": "a", "ssh": {"host": "h"}}]`)
 	for _, c := range []struct {
 		name, outputs, want, mend string

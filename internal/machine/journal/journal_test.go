@@ -12,7 +12,7 @@ import (
 )
 
 // Later versions of the program read journals on disks, so the format of a line must not change.
-func TestFormIsFixed(t *testing.T) {
+func TestJournalFormatIsStable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	plan := Plan{ID: "a-1", Boot: "b", Owner: procfs.Process{PID: 1, Start: 2}, Data: "/data/a-1", MadeNames: true}
 	j, err := Create(path, plan)
@@ -43,7 +43,7 @@ func TestFormIsFixed(t *testing.T) {
 }
 
 // A crash may truncate a journal anywhere: complete lines still count.
-func TestCutAnywhere(t *testing.T) {
+func TestTruncatedJournalKeepsCompleteLines(t *testing.T) {
 	first := []byte("\n{\"plan\":{\"id\":\"a-1\"}}\n")
 	text := append(bytes.Clone(first), "\n{\"process\":{\"pid\":3,\"start\":4,\"name\":\"x\"}}\n"...)
 	for n := range len(text) + 1 {

@@ -9,7 +9,7 @@ import (
 )
 
 // In a directory like /tmp, another user may have created the path first.
-func TestOwnRefusesStrangers(t *testing.T) {
+func TestForeignStateDirectoryIsRejected(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	above := t.TempDir()
 	if err := os.Chmod(above, 0o777|os.ModeSticky); err != nil {

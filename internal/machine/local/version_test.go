@@ -24,7 +24,7 @@ const version1 = `{"version":1,"id":"%s","name":"%s","boot":"%s","created":"2026
 
 // A lab of an older version is reported, kept while it is persistent, not treated as the caller's own, and removed by
 // clean-up.
-func TestLabOfVersion1(t *testing.T) {
+func TestVersion1LabIsCleanedUp(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	for _, owned := range []bool{false, true} {
 		t.Run(fmt.Sprintf("owned %t", owned), func(t *testing.T) {

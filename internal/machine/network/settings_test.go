@@ -103,7 +103,7 @@ func TestRefusedSettings(t *testing.T) {
 }
 
 // A default setting that the kernel refuses is skipped, with a warning and advice.
-func TestSettingsThatARootlessLabLacks(t *testing.T) {
+func TestRefusedDefaultSettingWarns(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	if got := remedy("none_such"); !strings.Contains(got, "modprobe tcp_none_such") {
 		t.Error(got)

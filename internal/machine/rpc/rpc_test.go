@@ -13,7 +13,7 @@ import (
 	"skerry/internal/machine"
 )
 
-func TestFailuresStayWhatTheyAre(t *testing.T) {
+func TestErrorsKeepTheirIdentity(t *testing.T) {
 	err := advice.With(fmt.Errorf("make: %w: %w", machine.ErrExists, &fs.PathError{Op: "open", Path: "/x", Err: syscall.EACCES}), "go away")
 	text, e := json.Marshal(NewFailure(err))
 	if e != nil {

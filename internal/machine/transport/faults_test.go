@@ -58,7 +58,7 @@ func programs(t *testing.T, cache string) []string {
 }
 
 // The program is copied to a machine once, if it is missing or different.
-func TestProgramsAreGiven(t *testing.T) {
+func TestProgramIsCopiedOnce(t *testing.T) {
 	m, cache := shelled(t)
 	var first os.FileInfo
 	for i, want := range []string{"given", "kept", "mended"} {
@@ -90,7 +90,7 @@ func TestProgramsAreGiven(t *testing.T) {
 	}
 }
 
-func TestMachinesThatCannotBeReached(t *testing.T) {
+func TestUnreachableMachinesAreReported(t *testing.T) {
 	said := func(script string) []string { return []string{"/bin/sh", "-c", script} }
 	for name, c := range map[string]struct {
 		argv []string
@@ -112,7 +112,7 @@ func TestMachinesThatCannotBeReached(t *testing.T) {
 }
 
 // A machine that does not answer is abandoned when no caller waits for it, and nothing of the transport remains here.
-func TestMachineThatDoesNotAnswer(t *testing.T) {
+func TestSilentMachineIsAbandoned(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	file := filepath.Join(t.TempDir(), "child")
@@ -152,7 +152,7 @@ func until(t *testing.T, what string, happened func() error) {
 }
 
 // A machine with another program receives no requests, and one of another architecture needs its own program.
-func TestAnotherProgram(t *testing.T) {
+func TestDifferentProgramIsRejected(t *testing.T) {
 	o := options(t)
 	other := filepath.Join(t.TempDir(), "skerry")
 	if err := os.WriteFile(other, []byte("another"), 0o700); err != nil {

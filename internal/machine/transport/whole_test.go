@@ -113,7 +113,7 @@ func (r *rack) left(when string) {
 }
 
 // With a whole machine as a node, packets of the other node reach programs in the machine's own network over the link.
-func TestWhole(t *testing.T) {
+func TestWholeMachineIsANode(t *testing.T) {
 	r := newRack(t)
 	first, second := reach(t, r.machine(0)), reach(t, r.machine(1))
 	p, err := r.bring(first, second, func(machinetest.Step) {})
@@ -160,7 +160,7 @@ func TestWhole(t *testing.T) {
 }
 
 // An agent is killed after each step, and the next agent restores the machine's own network.
-func TestWholeKilled(t *testing.T) {
+func TestKilledAgentRestoresWholeMachine(t *testing.T) {
 	r := newRack(t)
 	for _, step := range []machinetest.Step{machinetest.Prepared, machinetest.Made, machinetest.Linked, machinetest.Kept} {
 		first, err := Open(t.Context(), r.machine(0), options(t))
@@ -217,7 +217,7 @@ func TestWholeKilled(t *testing.T) {
 }
 
 // A machine whose own network has the lab's addresses is refused and not changed.
-func TestWholeTaken(t *testing.T) {
+func TestWholeMachineWithLabAddressesIsRejected(t *testing.T) {
 	r := newRack(t)
 	r.spaces[0].Assign(t, "va", "10.77.0.200/24")
 	r.before = r.network()

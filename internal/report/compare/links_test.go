@@ -18,7 +18,7 @@ func linked(l record.LinkFidelity) record.Trial {
 }
 
 // An emulated copy is set beside the real link by what both were measured to be.
-func TestRealBesideEmulated(t *testing.T) {
+func TestCompareRealWithEmulated(t *testing.T) {
 	real := func(ms float64) record.Trial {
 		return linked(record.LinkFidelity{Real: true, RTTMS: 1, Seen: &record.LinkSeen{Sent: 100, Lost: 2, MedianMS: ms, P99MS: 2 * ms}})
 	}

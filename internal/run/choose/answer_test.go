@@ -9,7 +9,7 @@ import (
 )
 
 // A candidate that waits for its first trial is in no answer's way.
-func TestAnswerBeforeAllAreMeasured(t *testing.T) {
+func TestWaitingCandidateIsNotMentioned(t *testing.T) {
 	measured := Verdict{ID: "a", Label: "a", Figures: []Figure{{Name: "p99", Mean: 3}}}
 	waiting := Verdict{ID: "b", Label: "b", Out: race.Waiting}
 	if said := (Answer{Candidates: []Verdict{measured, waiting}}).changes(); len(said) > 0 {
@@ -50,8 +50,8 @@ func TestShareIntervalEndsAtOne(t *testing.T) {
 	}
 }
 
-// TestRankedWhole has what all trials had in full told as that: the race counts it as a little less, to take its logarithm.
-func TestRankedWhole(t *testing.T) {
+// TestFullShareIsShownExactly has what all trials had in full told as that: the race counts it as a little less, to take its logarithm.
+func TestFullShareIsShownExactly(t *testing.T) {
 	f, _ := meanFigure([]record.Trial{{Outcomes: record.Outcomes{OK: 9}}, {Outcomes: record.Outcomes{OK: 7}}}, "availability")
 	if got := f.ranked(race.Standing{Quiet: 2, Score: leastShare, Low: leastShare / 2, High: 2 * leastShare}); got.String() != "100 %" {
 		t.Errorf("%v, want 100 %%", got)

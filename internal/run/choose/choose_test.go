@@ -357,7 +357,7 @@ func TestClientAtLostSite(t *testing.T) {
 	}
 }
 
-func TestEveryLineOfNeeds(t *testing.T) {
+func TestEveryNeedIsParsed(t *testing.T) {
 	c := plan(t, t.TempDir(), issue)
 	n := c.Needs
 	if got := n.Budget.Duration(); got != 40*time.Minute {

@@ -94,7 +94,7 @@ func TestTasksAreResubmittedUntilResultsArrive(t *testing.T) {
 	}
 }
 
-func TestTasksAreGivenUp(t *testing.T) {
+func TestTasksAreAbandonedAfterLimit(t *testing.T) {
 	c := newCluster(t, 1)
 	for _, state := range []string{"NODE_FAIL", "CANCELLED", "TIMEOUT"} {
 		c.fault(t, state, 2)

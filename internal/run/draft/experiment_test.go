@@ -11,7 +11,7 @@ import (
 )
 
 // What a draft makes is an experiment that loads, with exactly what was answered.
-func TestEveryAnswerMakesAFileThatLoads(t *testing.T) {
+func TestEveryAnswerGivesValidFile(t *testing.T) {
 	drafts := map[string]Experiment{"defaults": DefaultExperiment()}
 	d := DefaultExperiment()
 	d.Name, d.Topology, d.Client, d.Scales, d.Repetitions, d.Audit = "off", "mesh:5,rtt=40ms", "", []float64{0.2, 1}, 3, true

@@ -268,9 +268,9 @@ func (f halfFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// TestRefusedEntriesAreGone fails a write after two of three entries. Neither the log that is opened afterwards nor one with
+// TestRefusedEntriesAreRemoved fails a write after two of three entries. Neither the log that is opened afterwards nor one with
 // another entry of the same size in their place has them.
-func TestRefusedEntriesAreGone(t *testing.T) {
+func TestRefusedEntriesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	disk := &halfDisk{FS: directory(t, dir)}
 	l := open(t, disk)

@@ -53,7 +53,7 @@ func serve(t *testing.T, name string) (endpoint string, c *hydraclient.Client) {
 	return endpoint, c
 }
 
-func TestThereAndBack(t *testing.T) {
+func TestBackupRoundTrip(t *testing.T) {
 	ctx := t.Context()
 	at, from := serve(t, "old")
 	const rows = 2*batchRows + 7

@@ -31,8 +31,8 @@ func through(t *testing.T, text string) (string, *testkit.Relay) {
 	return u.String(), r
 }
 
-// TestSilentFromTheStart opens a database whose server takes connections and says nothing.
-func TestSilentFromTheStart(t *testing.T) {
+// TestSilentServerAtStart opens a database whose server takes connections and says nothing.
+func TestSilentServerAtStart(t *testing.T) {
 	addr := testkit.SilentServer(t)
 	for _, scheme := range []string{"postgres", "mysql"} {
 		t.Run(scheme, func(t *testing.T) {

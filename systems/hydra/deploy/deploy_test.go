@@ -242,7 +242,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-func TestProcessThatDoesNotStart(t *testing.T) {
+func TestFailedProcessStart(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Zone: "hydra.test", Exe: "/bin/false"}
 	layout, err := LayoutOnLoopback(o.Dir, 1)
 	if err != nil {

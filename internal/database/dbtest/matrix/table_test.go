@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestRowsOfOtherDatabasesStay(t *testing.T) {
+func TestRowsOfOtherDatabasesAreKept(t *testing.T) {
 	const head = "| database | version | scan | load |\n|---|---|---|---|\n"
 	for name, tt := range map[string]struct{ old, table, want string }{
 		"a row is new":            {head + "| a | 1 | yes | yes |\n", head + "| b | 1 | - | yes |\n", head + "| a | 1 | yes | yes |\n| b | 1 | - | yes |\n"},

@@ -88,7 +88,7 @@ func floor(x *big.Rat) int64 { return new(big.Int).Div(x.Num(), x.Denom()).Int64
 
 // The engine and the reference agree over random schedules of packets and changes: every packet has the same outcome
 // and due times that differ by at most 2 ns.
-func TestReference(t *testing.T) {
+func TestEngineMatchesReference(t *testing.T) {
 	const schedules, steps, tolerance = 10_000, 60, 2
 	var worst int64
 	for seed := range uint64(schedules) {

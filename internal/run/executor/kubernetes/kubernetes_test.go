@@ -77,7 +77,7 @@ func TestStatesOfPods(t *testing.T) {
 	}
 }
 
-func TestImagesThatCannotBeHad(t *testing.T) {
+func TestUnavailableImagesAreReported(t *testing.T) {
 	var p pod
 	if err := json.Unmarshal(
 		[]byte(`{"status": {"containerStatuses": [{"state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such host"}}}]}}`),

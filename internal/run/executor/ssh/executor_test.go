@@ -22,7 +22,7 @@ func (held) ReceiveResults(io.Reader) (string, error) { return "", nil }
 
 // A batch that is larger than what is free begins in part: were it refused whole, a run would wait for ever once
 // one of its machines is out.
-func TestAMachineThatIsOutHoldsNothingUp(t *testing.T) {
+func TestExcludedMachineDoesNotBlockRun(t *testing.T) {
 	h := make(held)
 	e := New("machines.yaml", h)
 	for _, name := range []string{"a", "b", "c"} {
