@@ -49,7 +49,7 @@ func newServe(a *cli.App) *cobra.Command {
 // serveCommand holds the flags of the command.
 type serveCommand struct {
 	o        instance.Options
-	group    instance.Group
+	group    instance.ReplicaGroup
 	share    instance.Share
 	policy   rebalance.Policy
 	balances bool
@@ -76,7 +76,7 @@ func (s *serveCommand) run(ctx context.Context, a *cli.App) error {
 	if s.balances {
 		s.share.Balance = &s.policy
 	}
-	s.o.Ready = func(addr net.Addr, r protocol.Recovery) error {
+	s.o.Ready = func(addr net.Addr, r protocol.LogRecovery) error {
 		if s.addrFile != "" {
 			if err := instance.WriteAddr(s.addrFile, addr); err != nil {
 				return err

@@ -34,7 +34,7 @@ type Fidelity struct {
 	OwnCPU    float64 `json:"own_cpu_cores,omitempty"`
 	OwnMemory int64   `json:"own_memory_bytes,omitempty"`
 	// Account is what the emulator observed on links during the measurement; nil in runs of older versions.
-	Account *Account `json:"account,omitempty"`
+	Account *LinkAccount `json:"account,omitempty"`
 	// Stolen is the effect of CPU time stolen from the driver; nil in runs of older versions.
 	Stolen *Stolen `json:"stolen,omitempty"`
 }
@@ -159,8 +159,8 @@ const (
 	LawSlow  = "slow"  // left the queue no later than the rate allows
 )
 
-// Account summarises what the emulator observed on links while a trial measured.
-type Account struct {
+// LinkAccount summarises what the emulator observed on links while a trial measured.
+type LinkAccount struct {
 	// NotMeasured is the reason if there is no account; no other field is set then.
 	NotMeasured string `json:"not_measured,omitempty"`
 	// Directions of links that carried packets, and the number of packets; a super-packet counts as one.

@@ -313,7 +313,7 @@ func (g *generator) fidelity(trial *record.Trial, suspect bool) {
 		}
 	}
 	f.WorstBandwidthError = 0.001
-	f.Account = &record.Account{Directions: 56, Packets: 240_000}
+	f.Account = &record.LinkAccount{Directions: 56, Packets: 240_000}
 	if suspect {
 		f.Account.Broken = []record.LawViolation{{Law: record.LawSlow, Link: f.Links[0].ID, From: f.Links[0].From, To: f.Links[0].To, T: 12,
 			Packets: 86, Of: 120, WorstMS: 6900, Beyond: true, Times: 1, Total: 90}}

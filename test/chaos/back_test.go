@@ -15,7 +15,7 @@ import (
 
 // goBack copies a cloud's database, and later restores the copy while members run. A table created meanwhile is missing
 // from the copy.
-func (w *world) goBack(c deploy.Cloud) fault {
+func (w *world) goBack(c deploy.CloudNodes) fault {
 	o := w.operators[c.Name]
 	w.tables++
 	table := fmt.Sprintf("late_%d", w.tables)
@@ -63,7 +63,7 @@ func (w *world) mark() (key string) {
 
 // vigil reads an acknowledged row at each member of a cloud in a tight loop until it is stopped, and reports missing
 // rows. An exchanged database is detected within milliseconds, and no earlier read may be answered from it.
-func (w *world) vigil(c deploy.Cloud, key string) (end func()) {
+func (w *world) vigil(c deploy.CloudNodes, key string) (end func()) {
 	if key == "" {
 		return func() {}
 	}
@@ -94,7 +94,7 @@ const vigilant = 300 * time.Millisecond
 
 // putBack restores a copy when the other cloud has the entries that the log no longer has. Otherwise entries applied
 // only here would be lost.
-func (w *world) putBack(c deploy.Cloud) error {
+func (w *world) putBack(c deploy.CloudNodes) error {
 	for _, other := range w.layout.Clouds {
 		if other.Name == c.Name {
 			continue
@@ -129,7 +129,7 @@ func applied(ctx context.Context, db *sql.DB, at *uint64) error {
 }
 
 // exchange replaces a cloud's database by one of another log for a while, and then restores it.
-func (w *world) exchange(c deploy.Cloud) fault {
+func (w *world) exchange(c deploy.CloudNodes) fault {
 	o := w.operators[c.Name]
 	return fault{
 		name: "put a database of another log under " + c.Name, lost: c.Name,

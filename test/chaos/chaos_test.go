@@ -176,7 +176,7 @@ func build(t *testing.T, kind string, maxLog int64, urls map[string]string) *wor
 }
 
 // database starts a cloud's server on its edge and returns its URL, "" for SQLite.
-func (w *world) database(kind string, c deploy.Cloud) string {
+func (w *world) database(kind string, c deploy.CloudNodes) string {
 	w.t.Helper()
 	var d database.Database
 	var url func(map[string]string) string
@@ -316,7 +316,7 @@ func (w *world) await(names ...string) (time.Duration, error) {
 }
 
 // serves returns nil if the first member of a cloud reports that its database serves.
-func (w *world) serves(c deploy.Cloud) error {
+func (w *world) serves(c deploy.CloudNodes) error {
 	data := w.data(deploy.HostPort(c.Members[0], deploy.PortAPI))
 	defer data.Close()
 	s, err := data.Status(w.t.Context())

@@ -218,7 +218,7 @@ func (w *world) handOver(to string) fault {
 }
 
 // restart kills a cloud's database server.
-func (w *world) restart(c deploy.Cloud) fault {
+func (w *world) restart(c deploy.CloudNodes) fault {
 	d := w.databases[c.Name]
 	return fault{
 		name:  "kill the database of " + c.Name,
@@ -228,7 +228,7 @@ func (w *world) restart(c deploy.Cloud) fault {
 }
 
 // lose destroys a cloud's database, which is rebuilt from the other's.
-func (w *world) lose(c deploy.Cloud) fault {
+func (w *world) lose(c deploy.CloudNodes) fault {
 	which := func(s deploy.Service) bool { return s.Cloud == c.Name && s.Kind == deploy.Member }
 	k := w.kill("lose the database of "+c.Name, which)
 	k.lost = c.Name
@@ -248,7 +248,7 @@ func (w *world) lose(c deploy.Cloud) fault {
 }
 
 // discard removes all data of a cloud's database.
-func (w *world) discard(c deploy.Cloud) error {
+func (w *world) discard(c deploy.CloudNodes) error {
 	o := w.operators[c.Name]
 	if w.databases[c.Name] != nil {
 		return o.insist(w.t.Context(), func(db *sql.DB) error { return o.empty(w.t.Context(), db) })
@@ -266,4 +266,4 @@ func (w *world) discard(c deploy.Cloud) error {
 }
 
 // sqliteFile is the database file of a cloud without a server.
-func sqliteFile(c deploy.Cloud) string { return filepath.Join(c.Members[0].Dir(), "hydra.db") }
+func sqliteFile(c deploy.CloudNodes) string { return filepath.Join(c.Members[0].Dir(), "hydra.db") }

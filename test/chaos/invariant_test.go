@@ -15,7 +15,7 @@ const lookEvery = 300 * time.Millisecond
 
 // audit sums the accounts in a cloud's database repeatedly, with SQL and without its members. Including the bank's
 // account, the sum is always 0.
-func (k *work) audit(ctx context.Context, c deploy.Cloud) {
+func (k *work) audit(ctx context.Context, c deploy.CloudNodes) {
 	for ; ctx.Err() == nil; time.Sleep(lookEvery) {
 		sum, err := k.addUp(c)
 		if err != nil {
@@ -28,7 +28,7 @@ func (k *work) audit(ctx context.Context, c deploy.Cloud) {
 	}
 }
 
-func (k *work) addUp(c deploy.Cloud) (sum int64, err error) {
+func (k *work) addUp(c deploy.CloudNodes) (sum int64, err error) {
 	ctx, cancel := context.WithTimeout(k.w.t.Context(), 10*time.Second)
 	defer cancel()
 	err = k.w.operators[c.Name].try(func(db *sql.DB) error {

@@ -31,7 +31,7 @@ type operator struct {
 	file sync.Mutex
 }
 
-func newOperator(c deploy.Cloud, url string) *operator {
+func newOperator(c deploy.CloudNodes, url string) *operator {
 	if url == "" {
 		url = "sqlite:" + sqliteFile(c)
 	}

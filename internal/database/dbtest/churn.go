@@ -71,7 +71,7 @@ func (s ChurnStep) String() string {
 type ChurnReport struct {
 	Seed  uint64      `json:"seed"`
 	Steps []ChurnStep `json:"steps"`
-	Account
+	WriteCounts
 }
 
 // Run writes rows, changes the membership, and reads all rows back. The report covers the steps until an error,
@@ -88,7 +88,7 @@ func RunChurn(ctx context.Context, c database.Cluster, open load.OpenClient, p C
 	}
 	err = errors.Join(err, stop())
 	account, checkErr := ledger.Check(ctx, open, p.Writers)
-	report.Account = account
+	report.WriteCounts = account
 	return report, errors.Join(err, checkErr, account.Err())
 }
 

@@ -24,7 +24,7 @@ type Ledger struct {
 
 	mu   sync.Mutex
 	rows []*row
-	acct Account
+	acct WriteCounts
 }
 
 type row struct {
@@ -34,8 +34,8 @@ type row struct {
 	tried int64 // the newest version that was sent
 }
 
-// Account counts what became of the rows.
-type Account struct {
+// WriteCounts counts rows by outcome.
+type WriteCounts struct {
 	Writes  int64 `json:"writes"`  // acknowledged
 	Failed  int64 `json:"failed"`  // certainly not done
 	InDoubt int64 `json:"unknown"` // outcome unknown
@@ -52,7 +52,7 @@ type Account struct {
 
 // NewLedger returns an empty ledger whose keys begin with prefix.
 func NewLedger(prefix string) *Ledger {
-	return &Ledger{prefix: prefix, acct: Account{Errors: make(map[string]int64)}}
+	return &Ledger{prefix: prefix, acct: WriteCounts{Errors: make(map[string]int64)}}
 }
 
 const (
@@ -60,7 +60,7 @@ const (
 	writeTimeout = 10 * time.Second
 	// One of updateShare writes is an insert; the others are updates.
 	updateShare = 4
-	// maxExamples bounds Account.Examples.
+	// maxExamples bounds WriteCounts.Examples.
 	maxExamples = 10
 )
 
@@ -160,7 +160,7 @@ func (l *Ledger) awaitFirst(ctx context.Context, within time.Duration) error {
 }
 
 // Check reads every acknowledged row back with the given number of clients. Writes must have ended.
-func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (Account, error) {
+func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (WriteCounts, error) {
 	l.mu.Lock()
 	rows := make([]*row, 0, len(l.rows))
 	for _, r := range l.rows {
@@ -260,7 +260,7 @@ func readVersion(ctx context.Context, c load.Client, key string) (int64, error) 
 }
 
 // Err returns an error that wraps ErrLost if rows were lost.
-func (a Account) Err() error {
+func (a WriteCounts) Err() error {
 	if a.Lost == 0 && a.Stale == 0 {
 		return nil
 	}

@@ -117,12 +117,12 @@ func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
 	report, err := RunChurn(t.Context(), cluster, s.clientOpener(cluster), plan)
 	s.row.Churn = &report
 	if err != nil {
-		t.Fatalf("%v; rows %+v", err, report.Account)
+		t.Fatalf("%v; rows %+v", err, report.WriteCounts)
 	}
 	if report.Writes == 0 {
-		t.Errorf("no write was acknowledged: %+v", report.Account)
+		t.Errorf("no write was acknowledged: %+v", report.WriteCounts)
 	}
-	t.Logf("rows: %+v", report.Account)
+	t.Logf("rows: %+v", report.WriteCounts)
 	s.checkCount(t, cluster, report.Rows, report.Rows+report.Failed+report.InDoubt)
 }
 

@@ -24,15 +24,15 @@ type Row struct {
 	// Figures are incidental times in seconds and rates in operations a second, no benchmark.
 	Figures map[string]float64 `json:"figures,omitempty"`
 	// Churn reports random joins and leaves; Accounts the rows written during a "halt" or a "kill".
-	Churn    *ChurnReport       `json:"churn,omitempty"`
-	Accounts map[string]Account `json:"accounts,omitempty"`
+	Churn    *ChurnReport           `json:"churn,omitempty"`
+	Accounts map[string]WriteCounts `json:"accounts,omitempty"`
 
 	mu sync.Mutex
 }
 
 func newRow(name string, in database.Installation, c Config) *Row {
 	return &Row{Database: name, Variant: c.Variant, Version: in.Version, Nodes: c.Nodes,
-		Aspects: make(map[string]string), Figures: make(map[string]float64), Accounts: make(map[string]Account)}
+		Aspects: make(map[string]string), Figures: make(map[string]float64), Accounts: make(map[string]WriteCounts)}
 }
 
 func (r *Row) recordAspect(t *testing.T, aspect string) {
@@ -63,7 +63,7 @@ func (r *Row) setFigure(figure string, value float64) {
 	r.Figures[figure] = value
 }
 
-func (r *Row) setAccount(aspect string, a Account) {
+func (r *Row) setAccount(aspect string, a WriteCounts) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Accounts[aspect] = a

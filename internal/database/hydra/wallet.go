@@ -151,9 +151,9 @@ func (c *cluster) startFronts(ctx context.Context) error {
 			layout.DNS = m.host
 			continue
 		}
-		i := slices.IndexFunc(layout.Clouds, func(o deploy.Cloud) bool { return o.Name == m.cloud })
+		i := slices.IndexFunc(layout.Clouds, func(o deploy.CloudNodes) bool { return o.Name == m.cloud })
 		if i < 0 {
-			layout.Clouds, i = append(layout.Clouds, deploy.Cloud{Name: m.cloud}), len(layout.Clouds)
+			layout.Clouds, i = append(layout.Clouds, deploy.CloudNodes{Name: m.cloud}), len(layout.Clouds)
 		}
 		of := &layout.Clouds[i]
 		of.Members, of.Edge = append(of.Members, m.host), m.host

@@ -41,7 +41,7 @@ func TestKilledPrimariesKeepMajorityWrites(t *testing.T) {
 }
 
 // losePrimaries tells what became of the rows.
-func losePrimaries(t *testing.T, concern string, changes int) dbtest.Account {
+func losePrimaries(t *testing.T, concern string, changes int) dbtest.WriteCounts {
 	t.Helper()
 	db := New()
 	c := dbtest.Start(t, db, database.Env{

@@ -175,11 +175,11 @@ func compareViolations(a, b record.LawViolation) int {
 }
 
 // Result summarises the measurement.
-func (c *Checker) Result() record.Account {
+func (c *Checker) Result() record.LinkAccount {
 	if len(c.ways) == 0 && c.unobserved {
-		return record.Account{NotMeasured: "the links' engine does not see packets"}
+		return record.LinkAccount{NotMeasured: "the links' engine does not see packets"}
 	}
-	r := record.Account{Packets: int64(c.packets)}
+	r := record.LinkAccount{Packets: int64(c.packets)}
 	ways := slices.SortedFunc(maps.Keys(c.ways), func(a, b Direction) int {
 		return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(a.From, b.From))
 	})

@@ -17,7 +17,7 @@ var lawTexts = map[string]string{
 	record.LawSlow:  "left the queue up to %s later than its rate allows",
 }
 
-func judgeAccount(a record.Account) (out []reason) {
+func judgeAccount(a record.LinkAccount) (out []reason) {
 	for _, b := range a.Broken {
 		out = append(out, reasonIf(b.Beyond, LinkLaw, "%s", describeViolation(b))...)
 	}

@@ -12,7 +12,7 @@ import (
 // Evidence is the input of a verdict.
 type Evidence struct {
 	Links        Piece[[]record.LinkFidelity] // measured before the workload
-	Account      Piece[record.Account]        // of the packets of the measurement
+	Account      Piece[record.LinkAccount]    // of the packets of the measurement
 	EmulatorLate Piece[Late]                  // p99 over the packets of the measurement
 	DriverLate   Piece[float64]               // us, p99 of sending after the intended time
 	DriverCPU    Piece[Use]

@@ -30,7 +30,7 @@ func whole() Evidence {
 	return Evidence{
 		Links: Present([]record.LinkFidelity{{ID: "a~b", SetRTTMS: 35, Answered: true, RTTMS: 35.2, RTTErrorMS: 0.2, SetABbps: 1000,
 			ABbps: 1010}}),
-		Account:      Present(record.Account{Directions: 2, Packets: 40_000}),
+		Account:      Present(record.LinkAccount{Directions: 2, Packets: 40_000}),
 		EmulatorLate: Present(Late{US: 120}),
 		DriverLate:   Present(90.0),
 		DriverCPU:    Present(Use{Cores: 0.5, Of: 2}),
@@ -62,7 +62,7 @@ func happened(events ...record.Event) func(*Evidence) {
 }
 
 // observed is the evidence of an account with this in it.
-func observed(change func(*record.Account)) func(*Evidence) {
+func observed(change func(*record.LinkAccount)) func(*Evidence) {
 	return func(e *Evidence) {
 		a := e.Account.figure
 		change(&a)
@@ -72,7 +72,7 @@ func observed(change func(*record.Account)) func(*Evidence) {
 
 // broken is a law that 86 of 120 packets broke in one second.
 func broken(law string, worstMS float64, times int64) func(*Evidence) {
-	return observed(func(a *record.Account) {
+	return observed(func(a *record.LinkAccount) {
 		a.Broken = []record.LawViolation{{Law: law, Link: "Pune~Seoul", From: "Pune", To: "Seoul", T: 12, Packets: 86, Of: 120,
 			WorstMS: worstMS, Beyond: times > 0, Times: times, Total: 86}}
 	})
@@ -80,14 +80,14 @@ func broken(law string, worstMS float64, times int64) func(*Evidence) {
 
 // jittered is a jitter of 5 ms with so much of it observed.
 func jittered(mean, sd float64) func(*Evidence) {
-	return observed(func(a *record.Account) {
+	return observed(func(a *record.LinkAccount) {
 		a.Jitter = &record.Jitter{Link: "a~b", To: "b", MeanMS: mean, MeanLimitMS: 0.6, SDMS: sd, SetSDMS: 5, LeastSDMS: 4.2, MostSDMS: 5.8}
 	})
 }
 
 // unconfirmed is a change of a link that so many packets did not obey.
 func unconfirmed(packets int64) func(*Evidence) {
-	return observed(func(a *record.Account) {
+	return observed(func(a *record.LinkAccount) {
 		a.Changes = &record.Changes{}
 		a.Changes.Add(record.Observed{Directions: 2, Confirmed: 1,
 			Unconfirmed: []record.Unconfirmed{{Link: "a~b", AtS: 12.25, Packets: packets}}})
@@ -140,7 +140,7 @@ func TestJudge(t *testing.T) {
 		"a change that did not happen": {unconfirmed(40), LinkChange,
 			"link a~b, 12.2 s: 40 packets crossed after a change of it, and none obeyed the change within 200 ms"},
 		"a change that few packets met":    {unconfirmed(9), "", ""},
-		"an engine that sees no packets":   {func(e *Evidence) { e.Account = Present(record.Account{NotMeasured: "netem"}) }, "", ""},
+		"an engine that sees no packets":   {func(e *Evidence) { e.Account = Present(record.LinkAccount{NotMeasured: "netem"}) }, "", ""},
 		"driver late":                      {func(e *Evidence) { e.DriverLate = Present(9000.0) }, DriverLate, "9.0 ms late"},
 		"driver late, taken and no matter": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.01)) }, "", ""},
 		"driver late, taken and changed": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.2)) }, DriverLate,
@@ -236,7 +236,7 @@ func TestJudge(t *testing.T) {
 func TestMissingPieces(t *testing.T) {
 	taken := map[string]func(*Evidence){
 		"Links":        func(e *Evidence) { e.Links = Missing[[]record.LinkFidelity]("gone") },
-		"Account":      func(e *Evidence) { e.Account = Missing[record.Account]("gone") },
+		"Account":      func(e *Evidence) { e.Account = Missing[record.LinkAccount]("gone") },
 		"EmulatorLate": func(e *Evidence) { e.EmulatorLate = Missing[Late]("gone") },
 		"DriverLate":   func(e *Evidence) { e.DriverLate = Missing[float64]("gone") },
 		"DriverCPU":    func(e *Evidence) { e.DriverCPU = Missing[Use]("gone") },

@@ -51,7 +51,7 @@ func (l *linkAccount) finish(at time.Time, stats map[string]link.Stats, links []
 }
 
 // result returns the account of the measurement, including the observations of its events.
-func (l *linkAccount) result(events []record.Event) record.Account {
+func (l *linkAccount) result(events []record.Event) record.LinkAccount {
 	for _, e := range events {
 		for _, s := range []*record.Step{e.Apply, e.Revert} {
 			if s != nil {

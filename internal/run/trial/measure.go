@@ -56,9 +56,9 @@ type measurement struct {
 	otherUse     verdict.Piece[verdict.Use]
 	otherLabs    int // of the run, at the same time
 	waits        []bottleneck.Second
-	unknownWaits []string       // waits of servers that cannot be counted here
-	events       []record.Event // of the experiment
-	account      record.Account // what links did to packets
+	unknownWaits []string           // waits of servers that cannot be counted here
+	events       []record.Event     // of the experiment
+	account      record.LinkAccount // what links did to packets
 	probes       []record.Probe
 	real         map[string]record.LinkSeen // by real link
 	serverTrips  []float64                  // s, sorted medians by server; of a cluster that Skerry did not start

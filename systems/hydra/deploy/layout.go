@@ -39,7 +39,7 @@ func LayoutOnLoopback(dir string, members int) (Layout, error) {
 			return h
 		}
 		for i, name := range []string{FirstCloud, SecondCloud} {
-			c := Cloud{Name: name, Edge: at(name+"-edge", name, i+1, edgeByte)}
+			c := CloudNodes{Name: name, Edge: at(name+"-edge", name, i+1, edgeByte)}
 			for k := range members {
 				c.Members = append(c.Members, at(fmt.Sprintf("%s-%d", name, k+1), name, i+1, k+1))
 			}
@@ -88,7 +88,7 @@ func LayoutOnHosts(hosts []host.Host) (Layout, error) {
 		switch {
 		case len(nodes) >= cloudNodes:
 			last := len(nodes) - 1
-			layout.Clouds = append(layout.Clouds, Cloud{Name: name, Members: nodes[:last], Edge: nodes[last]})
+			layout.Clouds = append(layout.Clouds, CloudNodes{Name: name, Members: nodes[:last], Edge: nodes[last]})
 		case layout.Witness == nil:
 			layout.Witness, layout.DNS = nodes[0], nodes[len(nodes)-1]
 		}

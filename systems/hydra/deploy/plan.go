@@ -36,13 +36,13 @@ var ErrLayout = errors.New("invalid layout")
 
 // Layout assigns roles to hosts.
 type Layout struct {
-	Clouds []Cloud
+	Clouds []CloudNodes
 	// Witness breaks ties: two clouds cannot distinguish isolation from the loss of the other. Nil for none.
 	Witness host.Host
 	DNS     host.Host
 }
 
-type Cloud struct {
+type CloudNodes struct {
 	Name    string
 	Members []host.Host
 	Edge    host.Host
@@ -117,7 +117,7 @@ func PlanServices(ctx context.Context, l Layout, o Options) ([]Service, error) {
 		return nil, fmt.Errorf("%w: no cloud has members", ErrLayout)
 	}
 	for name := range o.Databases {
-		if !slices.ContainsFunc(l.Clouds, func(c Cloud) bool { return c.Name == name }) {
+		if !slices.ContainsFunc(l.Clouds, func(c CloudNodes) bool { return c.Name == name }) {
 			return nil, fmt.Errorf("%w: database for unknown cloud %q", ErrLayout, name)
 		}
 	}

@@ -32,9 +32,9 @@ type Config struct {
 	AllUnhealthy string       `yaml:"all_unhealthy" jsonschema:"default=all,enum=all,enum=servfail"`
 	Nameservers  []Nameserver `yaml:"nameservers"`
 	// Upstream resolves aliases outside the zone ("192.0.2.1:53").
-	Upstream string `yaml:"upstream"`
-	Check    Check  `yaml:"check"`
-	Names    []Name `yaml:"names"`
+	Upstream string      `yaml:"upstream"`
+	Check    HealthCheck `yaml:"check"`
+	Names    []Name      `yaml:"names"`
 }
 
 // Nameserver is a host that serves the zone.
@@ -43,8 +43,8 @@ type Nameserver struct {
 	Addresses []string `yaml:"addresses" jsonschema:"required,minItems=1"`
 }
 
-// Check configures the checks of targets.
-type Check struct {
+// HealthCheck configures the checks of targets.
+type HealthCheck struct {
 	Interval unit.Duration `yaml:"interval" jsonschema:"default=500ms"`
 	Timeout  unit.Duration `yaml:"timeout" jsonschema:"default=500ms"`
 	// Fall and Rise are the numbers of consecutive checks that change a target's health.
@@ -95,7 +95,7 @@ func Defaults(zone string) Config {
 	return Config{
 		Zone: zone, TTL: unit.Duration(time.Second), NegativeTTL: unit.Duration(time.Second),
 		Order: "rotate", AllUnhealthy: "all",
-		Check: Check{Interval: unit.Duration(500 * time.Millisecond), Timeout: unit.Duration(500 * time.Millisecond), Fall: 2, Rise: 2},
+		Check: HealthCheck{Interval: unit.Duration(500 * time.Millisecond), Timeout: unit.Duration(500 * time.Millisecond), Fall: 2, Rise: 2},
 	}
 }
 

@@ -202,14 +202,14 @@ func (z *zone) soa(owner string) *dns.SOA {
 type target struct {
 	Target
 	addr  netip.Addr
-	check Check
+	check HealthCheck
 	// flips counts health changes; odd means lost. The serial number includes it, so that it grows with every change.
 	flips atomic.Uint32
 	// streak counts consecutive checks that contradict the health. Owned by watch.
 	streak int
 }
 
-func newTarget(t Target, c Check) *target {
+func newTarget(t Target, c HealthCheck) *target {
 	return &target{Target: t, addr: netip.MustParseAddr(t.Address).Unmap(), check: c}
 }
 

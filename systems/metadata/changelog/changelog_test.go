@@ -24,7 +24,7 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// lines is a Machine that collects records.
+// lines is a StateMachine that collects records.
 type lines struct {
 	list []string
 }
@@ -60,7 +60,7 @@ func (s still) Write(w io.Writer) error {
 
 func (s still) Close() {}
 
-func open(t testing.TB, dir string, o Options) (*Journal, *lines, protocol.Recovery) {
+func open(t testing.TB, dir string, o Options) (*Journal, *lines, protocol.LogRecovery) {
 	t.Helper()
 	l := &lines{}
 	j, r, err := Open(dir, l, o)

@@ -33,7 +33,7 @@ type Options struct {
 type Journal struct {
 	dir     string
 	o       Options
-	machine Machine
+	machine StateMachine
 	log     *wal.Log
 
 	mu      sync.Mutex
@@ -65,7 +65,7 @@ type outcome struct {
 }
 
 // Open opens the journal of a directory, which it creates if missing, and restores the machine.
-func Open(dir string, m Machine, o Options) (*Journal, protocol.Recovery, error) {
+func Open(dir string, m StateMachine, o Options) (*Journal, protocol.LogRecovery, error) {
 	o.SegmentBytes = cmp.Or(o.SegmentBytes, 64<<20)
 	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 128<<20)
 	if o.Log == nil {
@@ -76,7 +76,7 @@ func Open(dir string, m Machine, o Options) (*Journal, protocol.Recovery, error)
 	}
 	j := &Journal{dir: dir, o: o, machine: m, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	if err := j.openLog(); err != nil {
-		return nil, protocol.Recovery{}, fmt.Errorf("opening the journal: %w", err)
+		return nil, protocol.LogRecovery{}, fmt.Errorf("opening the journal: %w", err)
 	}
 	r, err := j.recover()
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 
 // Log orders records and makes them durable. Journal and replica.Log implement it.
 //
-// A record is durable (with replicas: on a majority) before it is applied. The Machine applies each record once, in log
+// A record is durable (with replicas: on a majority) before it is applied. The StateMachine applies each record once, in log
 // order. Append returns the result of Apply.
 type Log interface {
 	// Append returns after record is durable and applied. An error means that record will never be applied, or, for
@@ -42,8 +42,8 @@ type SharedLog interface {
 	Current(ctx context.Context) error
 }
 
-// Machine is the state that records change. Calls do not overlap.
-type Machine interface {
+// StateMachine is the state that records change. Calls do not overlap.
+type StateMachine interface {
 	Restore(r io.Reader) error
 	// Apply applies a record; the first index is 1.
 	Apply(index uint64, record []byte) any

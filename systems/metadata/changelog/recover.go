@@ -93,7 +93,7 @@ func corruptError(path string, err error) error {
 // the log is compacted up to i after the snapshot is durable. A log that begins after i+1, or ends before i, has lost
 // acknowledged records, and recover refuses it. A crash between snapshot and compaction leaves records at or below i in the
 // log. They are in the snapshot and are not applied again.
-func (j *Journal) recover() (r protocol.Recovery, err error) {
+func (j *Journal) recover() (r protocol.LogRecovery, err error) {
 	start := time.Now()
 	index, size, err := LoadSnapshot(j.dir, j.machine.Restore)
 	if err != nil {

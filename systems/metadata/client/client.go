@@ -142,7 +142,7 @@ func (c *Client) run(ctx context.Context, commands []metadata.Command) ([]metada
 
 func (c *Client) sendBatch(ctx context.Context, commands []metadata.Command, seen metadata.Seen) (_ []metadata.Result,
 	again bool, err error) {
-	batch := protocol.Batch{Commands: make([]protocol.Command, len(commands))}
+	batch := protocol.Batch{Commands: make([]protocol.CommandJSON, len(commands))}
 	for i, command := range commands {
 		batch.Commands[i] = protocol.EncodeCommand(command)
 	}

@@ -27,14 +27,14 @@ type Options struct {
 	Dir     string // of the log of changes
 	Journal changelog.Options
 	// Group makes the server one of several replicas. nil: no replicas.
-	Group *Group
+	Group *ReplicaGroup
 	// Share makes the server one of several that share a tree. nil: a tree of its own.
 	Share    *Share
 	Security Security
 	Server   server.Options
 	Log      *slog.Logger
 	// Ready is called when the server accepts connections. Its error stops the server.
-	Ready func(addr net.Addr, r protocol.Recovery) error
+	Ready func(addr net.Addr, r protocol.LogRecovery) error
 }
 
 // Run serves until the context ends or the replica stops.

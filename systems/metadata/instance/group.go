@@ -22,8 +22,8 @@ import (
 	"skerry/systems/metadata/store"
 )
 
-// Group is the group of replicas that forms a server.
-type Group struct {
+// ReplicaGroup is the group of replicas that forms a server.
+type ReplicaGroup struct {
 	Cluster string // identity of the group: replicas of other groups are refused
 	Name    string // of this replica
 	// Members has all replicas as NAME=ADDR, the same list at each. A joining replica lists only itself.
@@ -56,12 +56,12 @@ type backend struct {
 	credentials
 }
 
-func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, protocol.Recovery, error) {
+func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, protocol.LogRecovery, error) {
 	k := backend{state: store.NewState(), credentials: creds}
 	if o.Group == nil {
 		if err := checkLayout(filepath.Join(o.Dir, replicaDir),
 			"it belongs to a replica: give its --name and the --member flags of all replicas"); err != nil {
-			return k, protocol.Recovery{}, err
+			return k, protocol.LogRecovery{}, err
 		}
 		o.Journal.Log = o.Log
 		j, r, err := changelog.Open(o.Dir, k.state, o.Journal)
@@ -70,11 +70,11 @@ func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, 
 	}
 	if err := checkLayout(filepath.Join(o.Dir, aloneFile),
 		"it belongs to a server without replicas: omit --member, or give another --data directory"); err != nil {
-		return k, protocol.Recovery{}, err
+		return k, protocol.LogRecovery{}, err
 	}
 	cfg, err := o.Group.config(creds.id)
 	if err != nil {
-		return k, protocol.Recovery{}, err
+		return k, protocol.LogRecovery{}, err
 	}
 	l, r, err := replica.Open(ctx, filepath.Join(o.Dir, replicaDir), k.state, cfg,
 		replica.Options{SnapshotBytes: o.Journal.SnapshotBytes, Log: o.Log})
@@ -82,7 +82,7 @@ func (o *Options) openBackend(ctx context.Context, creds credentials) (backend, 
 	return k, r, err
 }
 
-func (g *Group) self() string {
+func (g *ReplicaGroup) self() string {
 	for _, text := range g.Members {
 		if addr, ok := strings.CutPrefix(text, g.Name+"="); ok {
 			return addr
@@ -120,7 +120,7 @@ func (k backend) watch(ctx context.Context, end context.CancelFunc) (why func() 
 	return func() error { return <-failed }
 }
 
-func (g *Group) config(id *ca.Identity) (consensus.Config, error) {
+func (g *ReplicaGroup) config(id *ca.Identity) (consensus.Config, error) {
 	c := consensus.Config{Cluster: g.Cluster, Join: g.Join}
 	for _, text := range g.Members {
 		name, addr, ok := strings.Cut(text, "=")

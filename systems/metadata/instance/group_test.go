@@ -31,7 +31,7 @@ func run(t *testing.T, o instance.Options) (addr string, stop func()) {
 		o.Listen = "127.0.0.1:0"
 	}
 	o.Log = slog.New(slog.DiscardHandler)
-	o.Ready = func(a net.Addr, _ protocol.Recovery) error {
+	o.Ready = func(a net.Addr, _ protocol.LogRecovery) error {
 		ready <- a
 		return nil
 	}
@@ -86,7 +86,7 @@ func TestGroup(t *testing.T) {
 	for i := range members {
 		name := fmt.Sprintf("m%d", i+1)
 		addr, stop := run(t, instance.Options{Dir: filepath.Join(dir, name),
-			Group: &instance.Group{Cluster: "tree", Name: name, Members: members}})
+			Group: &instance.ReplicaGroup{Cluster: "tree", Name: name, Members: members}})
 		addrs, stops = append(addrs, addr), append(stops, stop)
 	}
 	c := client.New(strings.Join(addrs, ","))
@@ -117,12 +117,12 @@ func TestGroup(t *testing.T) {
 
 func TestDirectoryLayouts(t *testing.T) {
 	alone, replica := filepath.Join(t.TempDir(), "alone"), filepath.Join(t.TempDir(), "replica")
-	group := &instance.Group{Cluster: "tree", Name: "a", Members: []string{"a=" + testkit.Address(t)}}
+	group := &instance.ReplicaGroup{Cluster: "tree", Name: "a", Members: []string{"a=" + testkit.Address(t)}}
 	_, stop := run(t, instance.Options{Dir: alone})
 	stop()
 	_, stop = run(t, instance.Options{Dir: replica, Group: group})
 	stop()
-	for dir, g := range map[string]*instance.Group{alone: group, replica: nil} {
+	for dir, g := range map[string]*instance.ReplicaGroup{alone: group, replica: nil} {
 		o := instance.Options{Listen: "127.0.0.1:0", Dir: dir, Group: g, Log: slog.New(slog.DiscardHandler)}
 		if err := instance.Run(t.Context(), o); !errors.Is(err, instance.ErrLayout) {
 			t.Errorf("%s: %v", dir, err)
@@ -131,7 +131,7 @@ func TestDirectoryLayouts(t *testing.T) {
 	for _, members := range [][]string{{"a"}, {"=x"}, {"b=127.0.0.1:1"}, {"a=127.0.0.1:1", "a=127.0.0.1:2"},
 		{"a=127.0.0.1:1", "b=127.0.0.1:1"}} {
 		o := instance.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(),
-			Group: &instance.Group{Cluster: "tree", Name: "a", Members: members}, Log: slog.New(slog.DiscardHandler)}
+			Group: &instance.ReplicaGroup{Cluster: "tree", Name: "a", Members: members}, Log: slog.New(slog.DiscardHandler)}
 		if err := instance.Run(t.Context(), o); !errors.Is(err, instance.ErrGroup) {
 			t.Errorf("%v: %v", members, err)
 		}
@@ -198,7 +198,7 @@ func begin(t *testing.T, o instance.Options) (addr string, ended <-chan error) {
 	t.Helper()
 	ready, end := make(chan net.Addr, 1), make(chan error, 1)
 	o.Listen, o.Log = "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	o.Ready = func(a net.Addr, _ protocol.Recovery) error {
+	o.Ready = func(a net.Addr, _ protocol.LogRecovery) error {
 		ready <- a
 		return nil
 	}
@@ -228,7 +228,7 @@ func TestMembers(t *testing.T) {
 	clients, ends := make([]*client.Client, 3), make([]<-chan error, 3)
 	for i := range 3 {
 		name := fmt.Sprintf("m%d", i+1)
-		g := instance.Group{Cluster: "tree", Name: name, Members: []string{member(0), member(1)}}
+		g := instance.ReplicaGroup{Cluster: "tree", Name: name, Members: []string{member(0), member(1)}}
 		if i == 2 {
 			g.Join, g.Members = true, []string{member(2)}
 		}

@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 4 && os.Args[1] == "replica" {
 		o := instance.Options{
 			Listen: os.Args[2], Dir: os.Args[3], Log: slog.New(slog.DiscardHandler),
-			Group: &instance.Group{Cluster: "tree", Name: os.Args[4], Members: os.Args[5:]},
-			Ready: func(net.Addr, protocol.Recovery) error { _, err := fmt.Println("ready"); return err },
+			Group: &instance.ReplicaGroup{Cluster: "tree", Name: os.Args[4], Members: os.Args[5:]},
+			Ready: func(net.Addr, protocol.LogRecovery) error { _, err := fmt.Println("ready"); return err },
 		}
 		if err := instance.Run(context.Background(), o); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -71,7 +71,7 @@ func TestExposedAddressNeedsTokens(t *testing.T) {
 	} {
 		o := instance.Options{Listen: c.listen, Dir: t.TempDir(), Security: c.security}
 		if c.peer != "" {
-			o.Group = &instance.Group{Cluster: "tree", Name: "m1", Members: []string{"m1=" + c.peer}}
+			o.Group = &instance.ReplicaGroup{Cluster: "tree", Name: "m1", Members: []string{"m1=" + c.peer}}
 		}
 		err := serveOnce(t, o, stop)
 		if errors.Is(err, stop) == c.refused || c.refused && advice.Of(err) == "" {
@@ -92,7 +92,7 @@ func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 	start := func(pki, name, peer string, join bool) string {
 		addr, _ := begin(t, instance.Options{
 			Dir: filepath.Join(t.TempDir(), name), Security: security(pki, name),
-			Group: &instance.Group{Cluster: "tree", Name: name, Members: []string{name + "=" + peer}, Join: join},
+			Group: &instance.ReplicaGroup{Cluster: "tree", Name: name, Members: []string{name + "=" + peer}, Join: join},
 		})
 		return addr
 	}
@@ -152,6 +152,6 @@ func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 func serveOnce(t *testing.T, o instance.Options, stop error) error {
 	t.Helper()
 	o.Log = slog.New(slog.DiscardHandler)
-	o.Ready = func(net.Addr, protocol.Recovery) error { return stop }
+	o.Ready = func(net.Addr, protocol.LogRecovery) error { return stop }
 	return instance.Run(t.Context(), o)
 }

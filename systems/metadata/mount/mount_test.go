@@ -30,7 +30,7 @@ func mounted(t *testing.T) (string, *client.Client) {
 	serving, served := make(chan net.Addr, 1), make(chan error, 1)
 	go func() {
 		served <- instance.Run(ctx, instance.Options{Listen: "127.0.0.1:0", Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
-			Ready: func(a net.Addr, _ protocol.Recovery) error { serving <- a; return nil }})
+			Ready: func(a net.Addr, _ protocol.LogRecovery) error { serving <- a; return nil }})
 	}()
 	var c *client.Client
 	select {

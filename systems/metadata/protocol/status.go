@@ -13,7 +13,7 @@ import (
 type Status struct {
 	Tree     tree.Counts       `json:"tree"`
 	Journal  JournalStatus     `json:"journal"`
-	Recovery Recovery          `json:"recovery"`
+	Recovery LogRecovery       `json:"recovery"`
 	Subtrees map[string]string `json:"subtrees"` // owners of virtual directories
 	Uptime   float64           `json:"uptime_s"`
 	// Transactions are the unfinished transactions with other servers.
@@ -28,15 +28,15 @@ type Status struct {
 	// Asked counts the requests that this process forwarded to each other server.
 	Asked map[string]uint64 `json:"asked,omitempty"`
 	// Load is the load of this process. In a group it covers only the requests that this replica answers.
-	Load     *rebalance.Load   `json:"load,omitempty"`
-	Balancer *rebalance.Status `json:"balancer,omitempty"`
+	Load     *rebalance.LoadReport `json:"load,omitempty"`
+	Balancer *rebalance.Status     `json:"balancer,omitempty"`
 	// Holds has the paths, in the server's own tree, of the subtrees that it holds.
 	Holds []string `json:"holds,omitempty"`
 }
 
 // SumLoad returns a server's load from the statuses of its replicas, and each counts its own requests.
-func SumLoad(replicas []Status) rebalance.Load {
-	var parts []rebalance.Load
+func SumLoad(replicas []Status) rebalance.LoadReport {
+	var parts []rebalance.LoadReport
 	for _, r := range replicas {
 		if r.Load != nil {
 			parts = append(parts, *r.Load)
@@ -63,8 +63,8 @@ type JournalStatus struct {
 	Broken        string  `json:"broken,omitempty"` // reason why the journal is read-only
 }
 
-// Recovery describes what a server found when it opened its log.
-type Recovery struct {
+// LogRecovery describes what a server found when it opened its log.
+type LogRecovery struct {
 	Snapshot uint64        `json:"snapshot"` // records in the snapshot, 0 without a snapshot
 	Records  uint64        `json:"records"`  // records applied from the log after the snapshot
 	Torn     int64         `json:"torn"`     // bytes of an unacknowledged write that a crash tore

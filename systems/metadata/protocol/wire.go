@@ -10,8 +10,8 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Command is metadata.Command in JSON. The request's path names the operation, or Op in a batch.
-type Command struct {
+// CommandJSON is metadata.Command in JSON. The request's path names the operation, or Op in a batch.
+type CommandJSON struct {
 	Op        string     `json:"op,omitempty"`
 	Path      string     `json:"path"`
 	To        string     `json:"to,omitempty"`
@@ -67,7 +67,7 @@ const (
 // Batch has several commands; Results has their results in the same order.
 type (
 	Batch struct {
-		Commands []Command `json:"commands"`
+		Commands []CommandJSON `json:"commands"`
 	}
 	Results struct {
 		Results []Result `json:"results"`
@@ -84,7 +84,7 @@ func ParseOp(name string) (metadata.Op, error) {
 }
 
 // Decode returns the command, checked.
-func (c Command) Decode() (metadata.Command, error) {
+func (c CommandJSON) Decode() (metadata.Command, error) {
 	m := metadata.Command{
 		Path: c.Path, To: c.To, Parents: c.Parents, Recursive: c.Recursive, Replace: c.Replace, Exclusive: c.Exclusive,
 		Across: c.Across, Long: c.Long,
@@ -128,8 +128,8 @@ func parseKind(name string) (metadata.Kind, error) {
 	return 0, fmt.Errorf("%w kind %s", metadata.ErrInvalid, metadata.Quote(name))
 }
 
-func EncodeCommand(m metadata.Command) Command {
-	c := Command{
+func EncodeCommand(m metadata.Command) CommandJSON {
+	c := CommandJSON{
 		Op: m.Op.String(), Path: m.Path, To: m.To, Parents: m.Parents, Recursive: m.Recursive, Replace: m.Replace, Exclusive: m.Exclusive,
 		Across: m.Across, Long: m.Long, Data: m.Data, Owner: m.Owner, Limit: m.Limit, After: m.After, Pattern: m.Pattern, Identity: m.Identity,
 	}

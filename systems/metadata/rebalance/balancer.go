@@ -69,7 +69,7 @@ func (p Policy) Check() error {
 
 // ServerLoad is what a server reports about itself.
 type ServerLoad struct {
-	Load Load
+	Load LoadReport
 	// Subtrees has the owners of the virtual directories in the server's own tree.
 	Subtrees map[string]string
 }

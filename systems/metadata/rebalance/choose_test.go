@@ -12,7 +12,7 @@ import (
 type rates map[string]float64
 
 func server(rate float64, directories rates, subtrees map[string]string) ServerLoad {
-	s := ServerLoad{Load: Load{Rate: rate}, Subtrees: subtrees}
+	s := ServerLoad{Load: LoadReport{Rate: rate}, Subtrees: subtrees}
 	for _, path := range slices.Sorted(maps.Keys(directories)) {
 		s.Load.Directories = append(s.Load.Directories, Directory{Path: path, Rate: directories[path]})
 	}

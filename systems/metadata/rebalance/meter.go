@@ -20,7 +20,7 @@ const (
 	SampleEvery = 32
 	// Levels is the number of counted levels: a subtree's directory, and seven below it or below the root.
 	Levels = 8
-	// minReportedShare is the minimum share of the load of a directory in Load.
+	// minReportedShare is the minimum share of the load of a directory in LoadReport.
 	minReportedShare = 0.01
 )
 
@@ -30,8 +30,8 @@ type Directory struct {
 	Rate float64 `json:"ops_per_s"` // lower bound
 }
 
-// Load is a server's load.
-type Load struct {
+// LoadReport is a server's load.
+type LoadReport struct {
 	Rate     float64 `json:"ops_per_s"`
 	HalfLife float64 `json:"half_life_s"`
 	// Directories have at least 1 % of the load; the hottest is first.
@@ -121,11 +121,11 @@ func (m *Meter) currentWeight() float64 {
 	return 1
 }
 
-func (m *Meter) Load() Load {
+func (m *Meter) Load() LoadReport {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	perSecond := math.Ln2 / HalfLife.Seconds() / m.currentWeight()
-	l := Load{Rate: m.all * perSecond, HalfLife: HalfLife.Seconds()}
+	l := LoadReport{Rate: m.all * perSecond, HalfLife: HalfLife.Seconds()}
 	for _, s := range m.levels {
 		for _, c := range s.hottest {
 			if rate := (c.weight - c.maxError) * perSecond; rate >= minReportedShare*l.Rate && rate > 0 {
@@ -137,14 +137,14 @@ func (m *Meter) Load() Load {
 	return l
 }
 
-func (l *Load) sortDirectories() {
+func (l *LoadReport) sortDirectories() {
 	slices.SortFunc(l.Directories, func(a, b Directory) int {
 		return cmp.Or(cmp.Compare(b.Rate, a.Rate), strings.Compare(a.Path, b.Path))
 	})
 }
 
-func SumLoads(loads []Load) Load {
-	var sum Load
+func SumLoads(loads []LoadReport) LoadReport {
+	var sum LoadReport
 	rates := make(map[string]float64)
 	for _, l := range loads {
 		sum.Rate, sum.HalfLife = sum.Rate+l.Rate, l.HalfLife

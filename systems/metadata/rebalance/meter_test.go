@@ -163,10 +163,10 @@ func TestSampling(t *testing.T) {
 }
 
 func TestSum(t *testing.T) {
-	a := rebalance.Load{Rate: 10, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/a", Rate: 8}, {Path: "/b", Rate: 2}}}
-	b := rebalance.Load{Rate: 20, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/b", Rate: 20}}}
-	want := rebalance.Load{Rate: 30, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/b", Rate: 22}, {Path: "/a", Rate: 8}}}
-	if diff := cmp.Diff(want, rebalance.SumLoads([]rebalance.Load{a, b})); diff != "" {
+	a := rebalance.LoadReport{Rate: 10, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/a", Rate: 8}, {Path: "/b", Rate: 2}}}
+	b := rebalance.LoadReport{Rate: 20, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/b", Rate: 20}}}
+	want := rebalance.LoadReport{Rate: 30, HalfLife: 10, Directories: []rebalance.Directory{{Path: "/b", Rate: 22}, {Path: "/a", Rate: 8}}}
+	if diff := cmp.Diff(want, rebalance.SumLoads([]rebalance.LoadReport{a, b})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -45,7 +45,7 @@ type Options struct {
 type Log struct {
 	dir     string
 	o       Options
-	machine changelog.Machine
+	machine changelog.StateMachine
 	node    *consensus.Node
 	run     uint64 // random id of this process: its records are answered here
 	seq     atomic.Uint64
@@ -73,8 +73,8 @@ var _ changelog.SharedLog = (*Log)(nil)
 const headerSize = 16
 
 // Open restores the machine from the last snapshot and joins the group, which applies the log. It sets Dir and Snapshotter.
-func Open(ctx context.Context, dir string, m changelog.Machine, group consensus.Config, o Options) (_ *Log,
-	r protocol.Recovery, err error) {
+func Open(ctx context.Context, dir string, m changelog.StateMachine, group consensus.Config, o Options) (_ *Log,
+	r protocol.LogRecovery, err error) {
 	o.SnapshotBytes = cmp.Or(o.SnapshotBytes, 128<<20)
 	o.Patience = cmp.Or(o.Patience, 10*time.Second)
 	if o.Log == nil {

@@ -34,7 +34,7 @@ func (s *Server) serveJSON(service Service, w http.ResponseWriter, r *http.Reque
 		send(w, http.StatusNotFound, protocol.EncodeResult(metadata.Result{Err: err}))
 		return
 	}
-	var c protocol.Command
+	var c protocol.CommandJSON
 	if err := decode(body, &c); err == nil && c.Op != "" && c.Op != op {
 		err = fmt.Errorf("%w: the URL has operation %s, the body another one", metadata.ErrInvalid, op)
 		send(w, http.StatusBadRequest, protocol.EncodeResult(metadata.Result{Err: err}))
@@ -44,7 +44,7 @@ func (s *Server) serveJSON(service Service, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	c.Op = op
-	result := s.runAll(r, service, []protocol.Command{c})[0]
+	result := s.runAll(r, service, []protocol.CommandJSON{c})[0]
 	s.setSeenHeader(w, r)
 	send(w, metadata.HTTPStatus(result.Err), protocol.EncodeResult(result))
 }
@@ -84,7 +84,7 @@ func (s *Server) setSeenHeader(w http.ResponseWriter, r *http.Request) {
 }
 
 // runAll runs the valid commands, and returns the results of all.
-func (s *Server) runAll(r *http.Request, service Service, asked []protocol.Command) []metadata.Result {
+func (s *Server) runAll(r *http.Request, service Service, asked []protocol.CommandJSON) []metadata.Result {
 	start := time.Now()
 	results := make([]metadata.Result, len(asked))
 	commands, runs := make([]metadata.Command, 0, len(asked)), make([]int, 0, len(asked))

@@ -33,10 +33,10 @@ func TestOpenAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, v := range map[string]any{
-		"Command": protocol.Command{}, "Entry": protocol.Entry{}, "Result": protocol.Result{}, "Error": protocol.Error{},
+		"Command": protocol.CommandJSON{}, "Entry": protocol.Entry{}, "Result": protocol.Result{}, "Error": protocol.Error{},
 		"Batch": protocol.Batch{}, "Results": protocol.Results{}, "Member": protocol.Member{},
 		"Status": protocol.Status{}, "Transaction": metadata.Txn{},
-		"Load": rebalance.Load{}, "DirectoryLoad": rebalance.Directory{}, "Balancer": rebalance.Status{},
+		"Load": rebalance.LoadReport{}, "DirectoryLoad": rebalance.Directory{}, "Balancer": rebalance.Status{},
 	} {
 		var fields []string
 		for _, f := range reflect.VisibleFields(reflect.TypeOf(v)) {

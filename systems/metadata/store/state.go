@@ -14,7 +14,7 @@ import (
 	"skerry/systems/metadata/tree"
 )
 
-// State implements changelog.Machine: the tree and the unfinished transactions with other servers.
+// State implements changelog.StateMachine: the tree and the unfinished transactions with other servers.
 type State struct {
 	tree    atomic.Pointer[tree.Tree]
 	locks   atomic.Pointer[lockTable]
@@ -34,7 +34,7 @@ func NewState() *State {
 
 func (s *State) Tree() *tree.Tree { return s.tree.Load() }
 
-// Apply implements changelog.Machine. The record is a batch of commands; the result is a []metadata.Result. A malformed
+// Apply implements changelog.StateMachine. The record is a batch of commands; the result is a []metadata.Result. A malformed
 // record changes nothing. After a command that needs a locked path, the rest of the batch does not run.
 func (s *State) Apply(index uint64, record []byte) any {
 	s.index = index

@@ -50,8 +50,8 @@ type Timing struct {
 	RemoteDue bool
 }
 
-// Account records one direction. It is not safe for concurrent use.
-type Account struct {
+// Recorder accounts for one direction. It is not safe for concurrent use.
+type Recorder struct {
 	settings [maxSettings]setting
 	set      uint64 // number of settings; the last one is settings[(set-1) % maxSettings]
 
@@ -63,19 +63,19 @@ type Account struct {
 }
 
 // New starts an account with the quality that holds at time now.
-func New(now int64, q link.Quality) *Account {
-	a := &Account{departed: math.MinInt64, due: math.MinInt64}
+func New(now int64, q link.Quality) *Recorder {
+	a := &Recorder{departed: math.MinInt64, due: math.MinInt64}
 	a.addSetting(now, q)
 	return a
 }
 
 // Set records that a quality holds from time now.
-func (a *Account) Set(now int64, q link.Quality) {
+func (a *Recorder) Set(now int64, q link.Quality) {
 	a.seen.Changes++
 	a.addSetting(now, q)
 }
 
-func (a *Account) addSetting(now int64, q link.Quality) {
+func (a *Recorder) addSetting(now int64, q link.Quality) {
 	s := &a.settings[a.set%maxSettings]
 	a.set++
 	*s = setting{since: now, latency: int64(q.Latency), rate: float64(q.Bandwidth) / 1e9, reorders: q.Reorder > 0}
@@ -90,7 +90,7 @@ func (a *Account) addSetting(now int64, q link.Quality) {
 
 // settingAt returns the setting in force at a time and the number of its change, 0 for the initial
 // setting. It returns nil if that setting is no longer kept.
-func (a *Account) settingAt(time int64) (in *setting, change uint64) {
+func (a *Recorder) settingAt(time int64) (in *setting, change uint64) {
 	for i := a.set; i > 0 && a.set-i < maxSettings; i-- {
 		if s := &a.settings[(i-1)%maxSettings]; s.since <= time || i == 1 {
 			return s, i - 1
@@ -100,10 +100,10 @@ func (a *Account) settingAt(time int64) (in *setting, change uint64) {
 }
 
 // Drop records a packet that was dropped because the link is down.
-func (a *Account) Drop() { a.seen.Confirmed = a.seen.Changes }
+func (a *Recorder) Drop() { a.seen.Confirmed = a.seen.Changes }
 
 // Deliver checks a delivered packet.
-func (a *Account) Deliver(w Timing) {
+func (a *Recorder) Deliver(w Timing) {
 	delay := w.HandedOver - w.Arrived
 	a.seen.Packets++
 	a.seen.Delay += time.Duration(delay)
@@ -123,7 +123,7 @@ func (a *Account) Deliver(w Timing) {
 
 // checkWire checks the time on the wire against the rates in force, from the last rate back to the one
 // in force at the start.
-func (a *Account) checkWire(w Timing) (obeys bool) {
+func (a *Recorder) checkWire(w Timing) (obeys bool) {
 	start := max(w.Arrived, a.departed)
 	left := float64(8 * w.Bytes) // bits not yet transmitted by the rates examined
 	until := w.Departed
@@ -152,7 +152,7 @@ func (a *Account) checkWire(w Timing) (obeys bool) {
 }
 
 // judgeWire counts a breach. A packet was transmitted fast ns too early, or too late if fast is negative.
-func (a *Account) judgeWire(fast float64, reorders bool) (obeys bool) {
+func (a *Recorder) judgeWire(fast float64, reorders bool) (obeys bool) {
 	switch {
 	case fast > float64(tolerance):
 		a.seen.Fast.Add(time.Duration(fast))
@@ -165,7 +165,7 @@ func (a *Account) judgeWire(fast float64, reorders bool) (obeys bool) {
 }
 
 // checkDelay checks the time from departure to hand-over against the latency.
-func (a *Account) checkDelay(w Timing, s *setting) (obeys bool) {
+func (a *Recorder) checkDelay(w Timing, s *setting) (obeys bool) {
 	given := w.HandedOver - w.Departed
 	spread := given - s.latency
 	us := float64(spread) / 1e3
@@ -191,7 +191,7 @@ type Snapshot struct {
 }
 
 // Copy fills a snapshot. waiting is the bytes that have not left the wire, flying the packets in flight.
-func (a *Account) Copy(to *Snapshot, waiting int64, flying int) {
+func (a *Recorder) Copy(to *Snapshot, waiting int64, flying int) {
 	to.seen, to.delays = a.seen, a.delays
 	to.seen.Known, to.seen.Waiting, to.seen.Flying = true, waiting, int64(flying)
 }

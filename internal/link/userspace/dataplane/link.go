@@ -33,7 +33,7 @@ type port struct {
 type direction struct {
 	mu      spin // protects shaper, account and active
 	shaper  *shaper.Shaper
-	account *account.Account
+	account *account.Recorder
 	// active is true while the direction is in the queue or a thread owns it. The thread that sets active
 	// becomes the owner. Only the owner writes to fd, which preserves the order of packets.
 	active bool
