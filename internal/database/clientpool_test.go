@@ -102,8 +102,7 @@ func TestClientPoolReopensAfterFailure(t *testing.T) {
 	}
 }
 
-// TestClientPoolCancelledWorker cancels a worker that waits for a client. The client survives
-// for the worker that opens it.
+// A worker that waits for a client is cancelled. The client stays for the worker that opens it.
 func TestClientPoolCancelledWorker(t *testing.T) {
 	var pool ClientPool[string, *pooledClient]
 	var log clientLog

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The shortest connection counts: that one took long, on a busy machine, says nothing.
+// The shortest connection time counts: a long one on a busy machine has no meaning.
 func TestNearest(t *testing.T) {
 	var near atomic.Int32
 	dial := func(ctx context.Context, _, addr string) (net.Conn, error) {

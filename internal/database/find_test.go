@@ -10,7 +10,7 @@ import (
 	"skerry/internal/install"
 )
 
-// recipes are two series of a database that is one shell script.
+// recipes are two series of a database that consists of a shell script.
 func recipes() []install.Recipe {
 	r := install.Recipe{Name: "demo", Programs: []string{"demo-server"}, VersionArgs: []string{"--version"},
 		Version: func(out string) string { return strings.TrimPrefix(out, "demo ") }}

@@ -7,7 +7,7 @@ import (
 	"skerry/internal/record"
 )
 
-// What to change is told by what made most trials suspect, where it is a matter of the machine.
+// The advice follows from the most frequent reason for suspicion, if it concerns the machine.
 func TestCommonRemedy(t *testing.T) {
 	for name, tt := range map[string]struct {
 		kinds [][]string // of the trials
@@ -28,7 +28,7 @@ func TestCommonRemedy(t *testing.T) {
 	}
 }
 
-// Real links have a finding of their own and are not counted among the emulated ones.
+// Real links have a separate finding and are not counted with the emulated ones.
 func TestRealLinkFinding(t *testing.T) {
 	trial := func(before float64, seen *record.LinkSeen) record.Trial {
 		return record.Trial{State: record.TrialOK, Fidelity: record.Fidelity{Links: []record.LinkFidelity{

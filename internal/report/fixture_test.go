@@ -19,7 +19,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// fixture describes a run to make up. Everything in it follows from the seed.
+// fixture describes a generated run. The seed determines everything in it.
 type fixture struct {
 	databases   []string
 	workloads   []string
@@ -48,7 +48,7 @@ func rtt(a, b int) float64 {
 
 var fixtureStart = time.Date(2026, 11, 21, 18, 30, 0, 0, time.UTC)
 
-// quickstart is what make demo runs.
+// quickstart is the experiment of make demo.
 var (
 	quickstart = fixture{databases: []string{"redis"}, workloads: []string{"a", "c"}, scales: []float64{0.2, 1}, repetitions: 1, seconds: 12}
 	small      = fixture{databases: []string{"redis"}, workloads: []string{"a", "c"}, scales: []float64{0.2, 0.6, 1}, repetitions: 3,
@@ -76,7 +76,7 @@ func (f fixture) plan() (plan []record.Planned) {
 	return plan
 }
 
-// shared is the run of the fixture called small, which most tests only read.
+// shared is the run of the fixture small, which most tests only read.
 var shared struct {
 	once sync.Once
 	dir  string
@@ -102,7 +102,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// make writes the run through record's own writer and returns its directory.
+// make writes the run with record's writer and returns its directory.
 func (f fixture) make(t testing.TB) string {
 	t.Helper()
 	return f.makeIn(t, t.TempDir())
@@ -176,7 +176,7 @@ func (f fixture) trial(t testing.TB, w *record.Writer, p record.Planned) {
 	must(t, tw.Finish(trial))
 }
 
-// generator makes one trial up.
+// generator generates one trial.
 type generator struct {
 	fixture
 	r        *rand.Rand

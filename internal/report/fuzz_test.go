@@ -9,7 +9,7 @@ import (
 	"skerry/internal/record"
 )
 
-// FuzzReport: whatever a run directory that opens holds, it can be shown.
+// Any run directory that can be opened can be shown.
 func FuzzReport(f *testing.F) {
 	f.Add([]byte(`{"schema":"skerry/run/v1","name":"x","plan":[{"id":1,"parameters":{"scale":0.2,"workload":"a"}},{"id":2,"parameters":{"scale":1}}]}`),
 		[]byte(`{"schema":"skerry/summary/v1","trials":[{"id":1,"state":"ok","goodput_ops_s":1e300,"parameters":{"scale":0.2},

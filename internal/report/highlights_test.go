@@ -7,8 +7,8 @@ import (
 	"skerry/internal/record"
 )
 
-// A long, shallow recovery hurts less than a short one of nearly everything, and one that was not
-// seen to its end is not ranked among those that were.
+// A long, shallow recovery is less severe than a short complete outage, and a censored recovery is not ranked with
+// complete ones.
 func TestWorstRecoveryLosesMostService(t *testing.T) {
 	event := func(name string, recover, missing, depth float64, censored bool) record.EventImpact {
 		return record.EventImpact{Name: name, Kind: "kill",

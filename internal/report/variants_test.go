@@ -12,7 +12,7 @@ import (
 	"skerry/internal/record"
 )
 
-// variants are runs as they may be found.
+// variants are runs in all states.
 func variants() map[string]fixture {
 	killed := small
 	killed.only = 4
@@ -62,7 +62,7 @@ func TestNewFigures(t *testing.T) {
 	}
 }
 
-// What bound a cell and what made its 99th percentile are no verdicts.
+// The bottleneck of a cell and the cause of its 99th percentile are no verdicts.
 func TestBoundColumns(t *testing.T) {
 	f := quickstart
 	f.change = func(t *record.Trial) {
@@ -124,7 +124,7 @@ func TestAllTrialsFailed(t *testing.T) {
 	}
 }
 
-// What of a trial cannot be read is left out and said.
+// Unreadable parts of a trial are omitted and reported.
 func TestDamagedTrialFiles(t *testing.T) {
 	dir := quickstart.make(t)
 	for _, name := range []string{"timeline.parquet", "nodes.parquet", "READ.response.hdr", "topology.json", "events.jsonl"} {

@@ -19,10 +19,10 @@ import (
 	"skerry/internal/run/live"
 )
 
-// hostile is a name that would be markup where it is not text.
+// hostile is a name that would be markup if it were not escaped.
 const hostile = `<img src=x onerror=alert(1)>"'&`
 
-// bench is a server of a folder of runs, and a browser of it.
+// bench is a server of a folder of runs, with a browser.
 type bench struct {
 	t      *testing.T
 	dir    string
@@ -99,7 +99,7 @@ func (b *bench) own() []string {
 		"Content-Type: application/json"}
 }
 
-// run makes a run directory of two cells, with trials with the given results.
+// run creates a run directory of two cells, with given results of trials.
 func (b *bench) run(name string, finish bool, states ...string) string {
 	b.t.Helper()
 	var plan []record.Planned
@@ -143,7 +143,7 @@ func (b *bench) live(name string) (*live.Feed, string) {
 	return start(), name
 }
 
-// begun makes a run that has a directory, and starts its feed on request.
+// begun creates a run with a directory, and starts its feed on request.
 func (b *bench) begun(name string) (run string, start func() *live.Feed) {
 	b.t.Helper()
 	w, err := record.Create(b.dir, record.Run{Name: name, Plan: []record.Planned{{ID: 1, Cell: 1, Repetition: 1}}})
@@ -182,7 +182,7 @@ func (b *bench) file(path, text string) {
 	}
 }
 
-// measured makes a run of one trial that measured these seconds.
+// measured creates a run of one trial with these seconds.
 func (b *bench) measured(name string, seconds ...record.Second) string {
 	b.t.Helper()
 	w, err := record.Create(b.dir, record.Run{Name: name, Plan: []record.Planned{{ID: 1, Cell: 1, Repetition: 1}}})

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// Choices are listed with their answers, which are shut off from this server; nothing else of the folder is shown.
+// Choices are listed with their answers, which are isolated from this server; nothing else of the folder is shown.
 func TestChoices(t *testing.T) {
 	b := maker(t, nil)
 	b.server.Choices = t.TempDir()
@@ -52,8 +52,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// The form's answers become a needs file that choose takes; mistakes are told with their lines, and
-// needs that cannot be answered with the reason.
+// The form's answers become a valid needs file. Mistakes are reported with lines, and needs that cannot be answered
+// with the reason.
 func TestDraftNeeds(t *testing.T) {
 	b := maker(t, nil)
 	testkit.Need(t, testkit.Installed(redis.Recipe))

@@ -28,7 +28,7 @@ func maker(t *testing.T, launch Launch) *bench {
 	return b
 }
 
-// send sends JSON as a page of the server does.
+// send sends JSON like a page of the server.
 func (b *bench) send(method, path string, body any, into any) int {
 	b.t.Helper()
 	text, err := json.Marshal(body)
@@ -83,7 +83,7 @@ func TestDraftExperimentIsValid(t *testing.T) {
 	}
 }
 
-// The server's own file follows the page; a file with other changes stays.
+// The server updates its own file with the page; a file with other changes stays.
 func TestSaveKeepsForeignFiles(t *testing.T) {
 	b := maker(t, nil)
 	text, err := draft.DefaultExperiment().YAML()
@@ -106,7 +106,7 @@ func TestSaveKeepsForeignFiles(t *testing.T) {
 	}
 }
 
-// One run at a time is started, for pages of this server alone; it ends with the server.
+// One run at a time is started, only for pages of this server; it ends with the server.
 func TestStarting(t *testing.T) {
 	began, ended := make(chan string), make(chan struct{})
 	b := maker(t, func(ctx context.Context, file string, _ bool, _ io.Writer) error {
@@ -167,7 +167,7 @@ func TestFailedJobIsReported(t *testing.T) {
 	}
 }
 
-// TestCommandsNeedLoopback: commands run for pages of this machine alone, unless the server allows them.
+// Commands run only for pages of this machine, unless the server allows them.
 func TestCommandsNeedLoopback(t *testing.T) {
 	began := make(chan string, 1)
 	b := maker(t, func(_ context.Context, file string, _ bool, _ io.Writer) error { began <- file; return nil })

@@ -15,7 +15,7 @@ import (
 
 const cut = `{"link_down": {"between": ["a", "b"]}}`
 
-// A page of another server fires nothing.
+// A page of another server cannot inject events.
 func TestCrossSiteChangesAreRejected(t *testing.T) {
 	b := newBench(t, "")
 	feed, name := b.live("quickstart")
@@ -63,7 +63,7 @@ func TestCrossSiteChangesAreRejected(t *testing.T) {
 	}
 }
 
-// Another site's page reads nothing.
+// A page of another site cannot read anything.
 func TestCrossSiteReadsAreRejected(t *testing.T) {
 	b := newBench(t, "")
 	name := b.run("x", true)

@@ -51,7 +51,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// The documentation lists every metric, and what the Grafana dashboard asks for is there.
+// The documentation lists every metric, and the Grafana dashboard uses only existing ones.
 func TestMetricsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/dashboard.md")
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"skerry/internal/run/live"
 )
 
-// A browser may hear of a run's directory before the run has a feed.
+// A browser may learn of a run's directory before the run has a feed.
 func TestFollowFromStart(t *testing.T) {
 	b := newBench(t, "")
 	name, start := b.begun("new")
@@ -124,7 +124,8 @@ func TestDetail(t *testing.T) {
 	}
 }
 
-// The series of a trial are those of a report; one that measured nothing, or is none, is not found.
+// The time series of a trial are those of a report; a trial without a measurement, or that does not exist, is not
+// found.
 func TestTrial(t *testing.T) {
 	b := newBench(t, "")
 	name := b.measured("measured", record.Second{T: 0, OK: 700, ResponseP99: 2000}, record.Second{T: 1, OK: 900, ResponseP99: 8000})
@@ -145,7 +146,7 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// Names lead nowhere but to runs of the folder.
+// Names refer only to runs of the folder.
 func TestRunNamesAreValidated(t *testing.T) {
 	b := newBench(t, "")
 	name := b.run("x", true)
@@ -205,7 +206,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// A report is made from the data; the file of that name is not shown.
+// A report is generated from the data; the file of that name is not shown.
 func TestReport(t *testing.T) {
 	b := newBench(t, "")
 	name := b.run("x", true, record.Valid)
@@ -261,7 +262,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// measure brings a feed to where events can be fired.
+// measure brings a feed to a state in which events can be injected.
 func measure(f *live.Feed, fire live.Fire) {
 	f.BeginTrial(live.Trial{ID: 1, Number: 1, Database: "redis", Parameters: map[string]any{"scale": 1, "workload": hostile}})
 	q := link.Quality{Latency: 20 * time.Millisecond}
@@ -274,7 +275,7 @@ func measure(f *live.Feed, fire live.Fire) {
 	f.AddEvent(record.Event{ID: 1, Kind: "kill", State: record.EventActive})
 }
 
-// A browser follows, goes away, and comes back to what it missed.
+// A browser follows, disconnects, and receives the missed messages on return.
 func TestFollow(t *testing.T) {
 	b := newBench(t, "")
 	feed, name := b.live("x")

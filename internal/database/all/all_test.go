@@ -16,8 +16,8 @@ import (
 	"skerry/internal/install"
 )
 
-// TestRegistry holds what databases say of themselves against their folders: whatever was
-// forgotten of one fails here, or in package docgen, whose files follow from the registry.
+// The declarations of databases must match their folders. Missing parts fail here, or in package docgen, whose files
+// are generated from the registry.
 func TestRegistry(t *testing.T) {
 	names, folders := make(map[string]bool), make(map[string]bool)
 	for _, a := range Registry() {
@@ -77,8 +77,7 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// conformance looks for the suite of a database in its folder: a function TestConformance
-// or one that begins so.
+// conformance searches the suite of a database in its folder: a function whose name begins with TestConformance.
 func conformance(t *testing.T, a database.About, folder string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*_test.go"))
@@ -100,7 +99,7 @@ func conformance(t *testing.T, a database.About, folder string) {
 	t.Errorf("%s: no conformance test in %s", a.Name, folder)
 }
 
-// TestInstalled: what skerry install is told has a recipe each, and make test fetches some.
+// Every argument of skerry install has a recipe, and make test installs some of them.
 func TestInstalled(t *testing.T) {
 	tested := install.Names(Recipes(), func(r install.Recipe) bool { return r.Wanted == install.ByTests })
 	if len(tested) == 0 {
@@ -112,7 +111,7 @@ func TestInstalled(t *testing.T) {
 	}
 }
 
-// TestProtocols: databases of users' own find the client of each protocol.
+// Databases described by users find the client of each protocol.
 func TestProtocols(t *testing.T) {
 	known := make(builtin)
 	for _, a := range Registry() {
@@ -132,7 +131,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// Every way to set a database is one that the database takes.
+// Every documented setting is accepted by its database.
 func TestChoices(t *testing.T) {
 	for _, a := range Registry() {
 		if a.Choices == nil {

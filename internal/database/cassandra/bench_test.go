@@ -19,8 +19,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// BenchmarkClient compares the client with the shortest loop over the driver, on one
-// member on this machine: cpu-us/op is the client's CPU alone.
+// BenchmarkClient compares the client with the shortest loop over the driver, on one local member: cpu-us/op is the
+// client's CPU time.
 func BenchmarkClient(b *testing.B) {
 	c := startCluster(b, testhost.Loopback(b, 1), nil)
 	client := dbtest.Open(b, New(), c.Properties())
@@ -70,7 +70,7 @@ func BenchmarkClient(b *testing.B) {
 	run("client/update", func(i int) error { return client.Update(ctx, "", key(i), record[:1]) })
 }
 
-// driverSession is the driver as the client configures it.
+// driverSession is a session of the driver with the client's configuration.
 func driverSession(b *testing.B, hosts string) *gocql.Session {
 	b.Helper()
 	g := gocql.NewCluster(strings.Split(hosts, ",")...)
@@ -84,7 +84,7 @@ func driverSession(b *testing.B, hosts string) *gocql.Session {
 	return s
 }
 
-// cpu is what this process has used.
+// cpu returns the CPU time of this process.
 func cpu(b *testing.B) time.Duration {
 	b.Helper()
 	var u unix.Rusage
@@ -94,8 +94,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkStart forms clusters: ready-s is the time until one serves, cpu-s/node and
-// MB/node what a member has used and holds in memory then.
+// BenchmarkStart forms clusters: ready-s is the time until one serves, cpu-s/node and MB/node the CPU time and memory
+// of a member then.
 func BenchmarkStart(b *testing.B) {
 	for _, n := range []int{3, 8} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -120,8 +120,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkChange has a fourth node join and leave three that hold 10,000 records, and
-// one halt and come back.
+// BenchmarkChange lets a fourth node join three with 10,000 records and leave, and halts and revives one.
 func BenchmarkChange(b *testing.B) {
 	nodes := testhost.Loopback(b, 4)
 	c := startCluster(b, nodes[:3], database.Options{"replication_factor": 2})
@@ -164,7 +163,7 @@ func BenchmarkChange(b *testing.B) {
 	}
 }
 
-// resident is what a process holds in memory, in bytes.
+// resident returns the memory of a process in bytes.
 func resident(b *testing.B, pid int) int64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
@@ -181,7 +180,7 @@ func resident(b *testing.B, pid int) int64 {
 // tick is the unit of times in /proc, the same on every Linux that Go runs on.
 const tick = 10 * time.Millisecond
 
-// cpuOf is what a process has used.
+// cpuOf returns the CPU time of a process.
 func cpuOf(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -23,9 +23,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestCopies reads each member's own copies of rows with two replicas, kills a node that
-// takes copies over, and then has a member leave for good that was killed: its copies
-// are made again from the others'.
+// The copies of each member are read, for rows with two replicas. A node that is receiving copies is killed, and a
+// killed member leaves permanently: its copies are restored from the others.
 func TestCopies(t *testing.T) {
 	nodes := testhost.Loopback(t, 4)
 	c := startCluster(t, nodes[:3], database.Options{"replication_factor": 2, "ring_delay": "3s", "phi_convict_threshold": 5, "write_consistency": "all"})
@@ -84,7 +83,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// killJoiner has a node join and kills it once the others have heard of it.
+// killJoiner lets a node join and kills it when the others know it.
 func killJoiner(t *testing.T, c *cluster, node host.Host) {
 	t.Helper()
 	say := c.Env.Progress
@@ -107,7 +106,7 @@ func killJoiner(t *testing.T, c *cluster, node host.Host) {
 	}
 }
 
-// copiesOn reads all keys from one member and counts those that it has.
+// copiesOn reads all keys from one member and counts its copies.
 func copiesOn(t *testing.T, c *cluster, node string, keys map[string]int) {
 	t.Helper()
 	member, err := c.OpenMember(t.Context(), node)
@@ -130,7 +129,7 @@ func copiesOn(t *testing.T, c *cluster, node string, keys map[string]int) {
 	}
 }
 
-// checkTokens compares our places of keys on the ring with Cassandra's.
+// checkTokens compares Skerry's tokens of keys with Cassandra's.
 func checkTokens(t *testing.T, c *cluster, keys map[string]int) {
 	t.Helper()
 	s, err := c.openSession(c.All()[0], defaultKeyspace)
@@ -147,7 +146,7 @@ func checkTokens(t *testing.T, c *cluster, keys map[string]int) {
 	}
 }
 
-// TestDataCenters has a data centre for each site and a table that is wider than usual.
+// There is a data centre for each site, and a table with many columns.
 func TestDataCenters(t *testing.T) {
 	nodes := testhost.Loopback(t, 2)
 	c := startCluster(t, nodes, database.Options{"strategy": "network", "read_consistency": "local_one", "write_consistency": "each_quorum"})
@@ -184,7 +183,7 @@ func TestDataCenters(t *testing.T) {
 	}
 }
 
-// TestFullDisk fills the disk of the only member.
+// The disk of the only member becomes full.
 func TestFullDisk(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	nodes := testhost.Loopback(t, 1)
@@ -202,7 +201,7 @@ func TestFullDisk(t *testing.T) {
 	})
 	c := startCluster(t, nodes, database.Options{"disk_failure_policy": "die"})
 	client := dbtest.Open(t, New(), c.Properties())
-	// Bytes that do not compress: what is flushed takes as much of the disk as the log did.
+	// Incompressible bytes: flushed data take as much space as the log.
 	noise := make([]byte, 100_000)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(noise) // never fails
 	value := []load.Field{{Name: "field0", Value: noise}}
@@ -215,7 +214,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		select {
 		case <-c.Failed():
-			// Its commit log is mapped into memory: the system ends it with a signal.
+			// The commit log is memory-mapped, so the system ends the process with a signal.
 			if err := c.Err(); !strings.Contains(err.Error(), "cassandra on n1") {
 				t.Errorf("error %v does not say which member ended", err)
 			}

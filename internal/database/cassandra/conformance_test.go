@@ -7,8 +7,8 @@ import (
 	"skerry/internal/database/dbtest"
 )
 
-// conformance is the suite on three replicas, so that a member that leaves abruptly
-// takes no row with it. The suite's own timeout, which SKERRY_TIMEOUT sets, bounds starts.
+// The suite uses three replicas, so that a member that leaves abruptly loses no row. The suite's timeout, set by
+// SKERRY_TIMEOUT, bounds starts.
 func conformance() dbtest.Config {
 	return dbtest.Config{
 		About:   About,

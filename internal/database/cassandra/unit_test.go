@@ -161,7 +161,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// The parts of the ring are all of it, none twice.
+// The parts cover the ring without overlap.
 func TestRing(t *testing.T) {
 	spans, err := buildRing(map[string][]string{"a": {"-5", "7"}, "b": {"0"}})
 	if err != nil {
@@ -179,8 +179,8 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// The hashes are those of the algorithm's author; Cassandra's variant differs from them
-// beyond ASCII, which TestCopies compares with Cassandra itself.
+// The hashes are those of the algorithm's author. Cassandra's variant differs beyond ASCII; TestCopies compares these
+// with Cassandra.
 func TestTokenOf(t *testing.T) {
 	for key, want := range map[string]uint64{
 		"":                          0,
@@ -196,7 +196,7 @@ func TestTokenOf(t *testing.T) {
 }
 
 func TestHolds(t *testing.T) {
-	// A ring in which a key's token is found by looking for the key's own.
+	// In this ring a key's token is found by searching for the token itself.
 	key := "user1"
 	at := tokenOf(key)
 	spans := []tokenRange{{to: at - 2, owner: "z"}, {to: at, owner: "a"}, {to: at + 1, owner: "a"}, {to: at + 2, owner: "b"}, {to: at + 3, owner: "c"}}
@@ -221,7 +221,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// A server writes while it starts: by a window of ten seconds it is not ready in minutes.
+// A server writes while it starts: with a window of ten seconds it takes minutes.
 func TestWindowOfGroup(t *testing.T) {
 	for _, test := range []struct {
 		given database.Options
@@ -336,7 +336,7 @@ func TestAddressOf(t *testing.T) {
 	}
 }
 
-// reply is an error that a member answers.
+// reply is an error response of a member.
 type reply int
 
 func (r reply) Code() int       { return int(r) }

@@ -28,7 +28,7 @@ func (b builtins) Protocols() []string {
 	return names
 }
 
-// TestConformanceOfRedisDescribed runs the suite on Redis as the example describes it.
+// The suite runs on Redis as described by the example.
 func TestConformanceOfRedisDescribed(t *testing.T) {
 	d, err := loadDefinition("../../../examples/own/redis.yaml")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestConformanceOfRedisDescribed(t *testing.T) {
 	})
 }
 
-// TestConformanceOfAProgram runs it on the example whose client is a program.
+// The suite runs on the example whose client is a program.
 func TestConformanceOfAProgram(t *testing.T) {
 	d, err := loadDefinition("../../../examples/own/kv.yaml")
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// minimalDefinition is the shortest definition there is.
+// minimalDefinition is the shortest valid definition.
 const minimalDefinition = `name: demo
 server: {start: exec demo, up: "true"}
 count: echo 0
@@ -131,7 +131,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestTemplates shows what a template sees.
+// The data that a template can use.
 func TestTemplates(t *testing.T) {
 	hosts := testhost.Loopback(t, 4)
 	db := parse(t, minimalDefinition+"options: {port: 7}\n")
@@ -180,7 +180,7 @@ func TestKind(t *testing.T) {
 	}
 }
 
-// A template's mistake is told in its own words, and where it stands.
+// A mistake in a template is reported in the terms of the template, with its position.
 func TestTemplateErrorsUseUserTerms(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text, want   string

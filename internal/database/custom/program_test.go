@@ -16,8 +16,8 @@ import (
 	"skerry/internal/load"
 )
 
-// asProgram makes this test binary the program of a client: it keeps records in memory
-// and does strange things with strange keys.
+// asProgram turns this test binary into the program of a client: it keeps records in memory and misbehaves for certain
+// keys.
 const asProgram = "SKERRY_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func serveLines() {
 			fmt.Fprintln(os.Stderr, "dying")
 			os.Exit(3)
 		case r.Key == "hang":
-			// The runtime ends a program that waits for nothing at all as deadlocked.
+			// The Go runtime ends a program that waits for nothing as deadlocked.
 			for {
 				time.Sleep(time.Hour)
 			}
@@ -153,8 +153,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// TestFailingProgram has it do all that a program can do wrong; the next operation
-// goes to another process.
+// The program makes every possible mistake; the next operation uses another process.
 func TestFailingProgram(t *testing.T) {
 	c, err := openTest(t, nil)
 	if err != nil {

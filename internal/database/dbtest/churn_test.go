@@ -15,7 +15,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// memory is a database in memory, with what goes wrong in it.
+// memory is an in-memory database with configurable faults.
 type memory struct {
 	database.Cluster // what is not called
 
@@ -23,7 +23,7 @@ type memory struct {
 	rows    map[string]string
 	members map[string]bool
 	steps   []string
-	// fixed may not leave; drop loses a row at each leave; forget takes an update back.
+	// fixed may not leave; drop loses a row at each leave; forget reverts an update.
 	fixed        string
 	drop, forget bool
 	fail         error // of every third write
@@ -110,7 +110,7 @@ func (c client) Read(_ context.Context, _, key string, fields []string, dst []lo
 
 func (client) Close() error { return nil }
 
-// written returns a ledger of so many writes.
+// written returns a ledger with a number of writes.
 func written(t *testing.T, m *memory, n int) *Ledger {
 	t.Helper()
 	l := NewLedger("t")

@@ -74,7 +74,7 @@ func BenchmarkEncodings(b *testing.B) {
 	})
 }
 
-// BenchmarkClient compares the client's reads with a loop over etcd's own client.
+// BenchmarkClient compares the client's reads with a loop over etcd's client.
 func BenchmarkClient(b *testing.B) {
 	d := New()
 	c := startCluster(b, d, testhost.Loopback(b, 1), nil)

@@ -105,10 +105,9 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestConcurrentUpdates has many clients update fields of their own of one record: none
-// may be lost.
-// TestClearForgets has a table emptied twice in a row, after which no version of what it was
-// can be read: etcd would keep all in memory.
+// Many clients update their own fields of one record: no update may be lost.
+// A table is emptied twice in a row. Afterwards no old version can be read, because etcd would keep all of them in
+// memory.
 func TestClearForgets(t *testing.T) {
 	d := New()
 	c := startCluster(t, d, testhost.Loopback(t, 1), nil)
@@ -203,7 +202,7 @@ func TestResize(t *testing.T) {
 	if err := one.Close(); err != nil {
 		t.Error(err)
 	}
-	// The leader goes, then one is lost.
+	// The leader leaves, then another member is lost.
 	leader := leaderOf(t, c)
 	change, err = c.Leave(ctx, leader.host, database.Graceful)
 	if err != nil || change.Accepted <= 0 || change.Complete < change.Accepted {
@@ -288,7 +287,7 @@ func TestHaltAndRevive(t *testing.T) {
 	}
 }
 
-// TestNoMajority checks what becomes of operations when most members are gone.
+// The outcome of operations when most members are down.
 func TestNoMajority(t *testing.T) {
 	d, nodes := New(), testhost.Loopback(t, 3)
 	c := startCluster(t, d, nodes, nil)
@@ -354,7 +353,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// TestAllReplaced has every member that a client was told of leave, after others joined.
+// Every member that a client was configured with leaves, after others joined.
 func TestAllReplaced(t *testing.T) {
 	d, nodes := New(), testhost.Loopback(t, 4)
 	c := startCluster(t, d, nodes[:2], nil)

@@ -50,7 +50,7 @@ func BenchmarkForm(b *testing.B) {
 	}
 }
 
-// BenchmarkClient compares the client with a loop over the driver that does nothing else.
+// BenchmarkClient compares the client with a loop over the driver.
 func BenchmarkClient(b *testing.B) {
 	g, c := begin(b, 1)
 	client, err := g.Open(b.Context(), c.Properties())
@@ -123,7 +123,7 @@ func BenchmarkClient(b *testing.B) {
 	}
 }
 
-// cpu is what this process has used.
+// cpu returns the CPU time of this process.
 func cpu() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {

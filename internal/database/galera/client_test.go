@@ -14,8 +14,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestClientSurvivesDeadlineAndLostMember uses a client again after the deadline of its last operation, and after
-// its member has gone.
+// A client is used again after the deadline of its last operation, and after the loss of its member.
 func TestClientSurvivesDeadlineAndLostMember(t *testing.T) {
 	nodes := testhost.Loopback(t, 2)
 	g, c := startCluster(t, nodes, nil)
@@ -54,7 +53,7 @@ func TestClientSurvivesDeadlineAndLostMember(t *testing.T) {
 	}
 }
 
-// TestConflict writes a row through two members at the same time until one of them loses.
+// A row is written through two members at the same time until one write fails.
 func TestConflict(t *testing.T) {
 	g, c := startCluster(t, testhost.Loopback(t, 2), nil)
 	p := c.Properties()
@@ -83,7 +82,7 @@ func TestConflict(t *testing.T) {
 		case <-done:
 			running = false
 		default:
-			// A value that changes nothing would not be sent to the others.
+			// An unchanged value would not be replicated.
 			if err := first.Update(t.Context(), "", "user1", fields(fmt.Sprint("a", i))); err != nil {
 				select {
 				case lost <- err:

@@ -58,7 +58,7 @@ func TestMembership(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// A member applies what others commit a moment later.
+			// A member applies commits of others with a short delay.
 			if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 				n, err := own.Scan(ctx, "", "", 1<<20, nil, nil)
 				if err == nil && int64(n) != rows {
@@ -119,8 +119,7 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// TestWholeClusterHalted halts every member, in the worst order for those that come back
-// first.
+// Every member is halted, in the worst order for the first ones to return.
 func TestWholeClusterHalted(t *testing.T) {
 	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
 		t.Run(manner.String(), func(t *testing.T) {
@@ -217,7 +216,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// TestMajorityLost kills two of three members: the third goes on when one of them is revived.
+// Two of three members are killed: the third continues when one of them is revived.
 func TestMajorityLost(t *testing.T) {
 	nodes := testhost.Loopback(t, 3)
 	g, c := startCluster(t, nodes, nil)
@@ -242,8 +241,8 @@ func TestMajorityLost(t *testing.T) {
 	}
 }
 
-// TestMinorityIsBehind has two of three members write while the third is frozen, and kills
-// them: the one that is left lacks what was acknowledged, and is not to lead.
+// Two of three members write while the third is frozen, and are killed: the remaining one lacks acknowledged writes and
+// must not lead.
 func TestMinorityIsBehind(t *testing.T) {
 	nodes := testhost.Loopback(t, 3)
 	g, c := startCluster(t, nodes, nil)

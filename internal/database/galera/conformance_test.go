@@ -12,8 +12,7 @@ func TestConformance(t *testing.T) { dbtest.Run(t, conformance()) }
 
 func TestConformanceOfOtherSeries(t *testing.T) { dbtest.RunOtherSeries(t, conformance()) }
 
-// conformance has all clients write to one member: writes to the same row through
-// several members are in conflict, which is no fault.
+// All clients write to one member: writes to the same row through several members conflict by design.
 func conformance() dbtest.Config {
 	return dbtest.Config{
 		About: About, Port: mysql.Port,

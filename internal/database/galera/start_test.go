@@ -9,7 +9,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// startCluster starts a cluster and stops it with the test.
+// startCluster starts a cluster for the test.
 func startCluster(t *testing.T, nodes []host.Host, o database.Options) (*Galera, *cluster) {
 	t.Helper()
 	testkit.Need(t, testkit.Installed(Recipe))

@@ -25,9 +25,8 @@ const (
 	benchRecords = 1000
 )
 
-// BenchmarkClient is what an operation, reads and updates half and half, costs the
-// client's node in CPU: through the bridge, both its processes together, and in the
-// loop that one would write by hand on HBase's client (testdata/Loop.java).
+// BenchmarkClient measures the CPU time per operation, half reads and half updates, on the client's node: through the
+// bridge with both its processes, and in a loop on HBase's client (testdata/Loop.java).
 //
 //	go test -bench Client -benchtime 40000x ./internal/database/hbase/
 func BenchmarkClient(b *testing.B) {
@@ -77,7 +76,7 @@ func BenchmarkClient(b *testing.B) {
 	})
 }
 
-// oneNode is a cluster of one node, without HDFS, that stops with the test.
+// oneNode starts a cluster of one node without HDFS for the test.
 func oneNode(b testing.TB) (*HBase, database.Installation, database.Cluster) {
 	b.Helper()
 	testkit.Need(b, testkit.Installed(Recipe))
@@ -99,9 +98,8 @@ func oneNode(b testing.TB) (*HBase, database.Installation, database.Cluster) {
 	return d, in, c
 }
 
-// BenchmarkOpen is how long a driver's first client takes to be open: the start of a bridge's
-// JVM, its connection, and the places of all regions; or, with a standing bridge, those places
-// alone.
+// BenchmarkOpen measures the time to open a driver's first client: the start of a bridge's JVM, its connection, and the
+// locations of all regions; or, with a running bridge, only the locations.
 //
 //	go test -run '^$' -bench Open -benchtime 10x ./internal/database/hbase/
 func BenchmarkOpen(b *testing.B) {
@@ -126,7 +124,7 @@ func BenchmarkOpen(b *testing.B) {
 	b.Run("standing", open)
 }
 
-// drive does operations with all clients.
+// drive executes operations with all clients.
 func drive(b *testing.B, clients []load.Client, operations int) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -152,8 +150,7 @@ func drive(b *testing.B, clients []load.Client, operations int) {
 	workers.Wait()
 }
 
-// cpu is the CPU time of this process and of the bridges that are its children, in
-// nanoseconds.
+// cpu returns the CPU time of this process and of its child bridges, in nanoseconds.
 func cpu(b *testing.B) int64 {
 	b.Helper()
 	var u unix.Rusage

@@ -19,10 +19,10 @@ import (
 	"skerry/internal/load"
 )
 
-// answer is what a fake process answers: a body for a request, or nothing.
+// answer is the reply of a fake process: a body for a request, or nothing.
 type answer func(id uint64, op byte, args []byte) []byte
 
-// fake is a bridge to a process that is this test.
+// fake is a bridge whose process is this test.
 func fake(t *testing.T, a answer) *bridge {
 	t.Helper()
 	requests, w := io.Pipe()
@@ -60,7 +60,7 @@ func fake(t *testing.T, a answer) *bridge {
 	return b
 }
 
-// replyTo is a reply's bytes.
+// replyTo encodes a reply.
 func replyTo(id uint64, status byte, retries uint16, body ...byte) []byte {
 	out := binary.BigEndian.AppendUint32(nil, uint32(replyHead+len(body)))
 	out = binary.BigEndian.AppendUint64(out, id)
@@ -73,8 +73,7 @@ func newClient(b *bridge) *client {
 	return &client{bridge: b, slot: b.acquireSlot(), timeout: 10 * time.Second}
 }
 
-// TestBridgeKeepsCallsApart has many workers read at the same time; each gets the key
-// that it asked for, whatever the order of replies.
+// Many workers read at the same time, and each gets the requested key, in any order of replies.
 func TestBridgeKeepsCallsApart(t *testing.T) {
 	var mu sync.Mutex
 	held := make(map[uint64][]byte)
@@ -148,7 +147,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestLateReply has an operation time out. Its late reply belongs to no call.
+// The late reply of an operation that timed out belongs to no call.
 func TestLateReply(t *testing.T) {
 	ctx, expire := context.WithCancelCause(t.Context())
 	var late []byte

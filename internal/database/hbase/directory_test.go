@@ -11,8 +11,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestDirectory kills a server of a cluster without HDFS. What it had acknowledged is in
-// its write-ahead log, to the last byte, and nowhere else.
+// A server of a cluster without HDFS is killed. Its acknowledged writes are in its write-ahead log, to the last byte,
+// and nowhere else.
 func TestDirectory(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	d, ctx := New(), t.Context()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// leavesNothing fails a test after which the machine's temporary folder has more of what
-// Java's servers and libraries put there: web servers that were killed do not take it away.
+// leavesNothing fails a test that leaves files of Java's servers and libraries in the temporary folder: killed web
+// servers do not remove them.
 func leavesNothing(t *testing.T) {
 	t.Helper()
 	before := leftovers(t)

@@ -20,8 +20,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestSharing lets a bridge write the archive of its classes; the next one maps it. None is
-// kept of a bridge that was killed, or whose cluster was not formed.
+// A bridge writes the archive of its classes, and the next one maps it. No archive is kept of a bridge that was killed,
+// or whose cluster was not formed.
 func TestSharing(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	in, err := New().Find("", "")
@@ -42,7 +42,7 @@ func TestSharing(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := &spy{Host: testhost.Loopback(t, 1)[0]}
-	// begin starts a bridge as a cluster does and waits until it answers.
+	// begin starts a bridge like a cluster and waits until it responds.
 	begin := func(formed bool) *bridge {
 		t.Helper()
 		c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, database.Env{Nodes: []host.Host{node}, Installation: in}), jar: jar, formed: formed}
@@ -110,7 +110,7 @@ func (s *spy) Start(ctx context.Context, c host.Command) (host.Process, error) {
 	return s.process, err
 }
 
-// mapped tells whether a process has a file in its memory.
+// mapped reports whether a process has a file in its memory.
 func mapped(t *testing.T, pid int, path string) bool {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "maps"))
@@ -120,9 +120,8 @@ func mapped(t *testing.T, pid int, path string) bool {
 	return strings.Contains(string(text), path)
 }
 
-// TestStanding empties a cluster, so that its clients share a bridge that runs already. They
-// do not see one another, go on after the table was emptied again, and have a bridge of their
-// own where they ask for other settings, or the one that ran has ended.
+// After a cluster is emptied, its clients share a running bridge. They are independent, continue after the table was
+// emptied again, and get a separate bridge if they need other settings or the running one has ended.
 func TestStanding(t *testing.T) {
 	_, _, db := oneNode(t)
 	c := db.(*cluster)
@@ -133,7 +132,7 @@ func TestStanding(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// opened is a client of a driver of its own.
+	// opened is a client of a new driver.
 	opened := func(more map[string]string) *client {
 		t.Helper()
 		p := c.Properties()

@@ -86,7 +86,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// parseXML reads a file of settings as Hadoop does.
+// parseXML parses a settings file like Hadoop.
 func parseXML(t *testing.T, text string) map[string]string {
 	t.Helper()
 	var file struct {

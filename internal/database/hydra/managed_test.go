@@ -23,7 +23,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// Every cloud has a server of its own, which has what was acknowledged, and outlives the member on its node.
+// Every cloud has its own server, which has the acknowledged writes, and outlives the member on its node.
 func TestServersOfClouds(t *testing.T) {
 	for backend, recipe := range map[string]install.Recipe{"postgres": postgres.Recipe, "mariadb": galera.Recipe} {
 		t.Run(backend, func(t *testing.T) {
@@ -80,8 +80,8 @@ func TestServersOfClouds(t *testing.T) {
 	}
 }
 
-// killServer ends the process that has its data below a node's directory, as postgres and mariadbd name it
-// in their arguments.
+// killServer kills the process with its data below a node's directory, according to the arguments of postgres and
+// mariadbd.
 func killServer(t *testing.T, dir string) {
 	t.Helper()
 	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -39,8 +39,8 @@ func TestPoolSharesClients(t *testing.T) {
 	}
 }
 
-// A member that takes a stream's request and ends leaves a write unknown; one that takes no
-// connection has not done it.
+// If a member accepts a stream's request and ends, the write is unknown; if it refuses the connection, the write was
+// not executed.
 func TestOutcomesOverStreams(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

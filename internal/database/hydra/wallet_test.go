@@ -15,14 +15,14 @@ import (
 	"skerry/systems/hydra/wallet"
 )
 
-// full is a data layer that has every account: what a check asks to be absent is not.
+// full is a data layer that has every account, so that no check for an absent account holds.
 type full struct{ wallet.Data }
 
 func (full) Transact(context.Context, api.Transaction, ...hydraclient.Option) (api.Written, error) {
 	return api.Written{}, &hydraclient.Error{Problem: api.Problem{Code: api.CodeCheckFailed, Failed: new(int)}}
 }
 
-// The load asks again for an account whose first request was done and got no answer.
+// The load retries an account whose first request succeeded without a response.
 func TestExistingAccountIsInserted(t *testing.T) {
 	server := httptest.NewServer(wallet.NewServer(wallet.New(full{}, time.Now), "aws", slog.New(slog.DiscardHandler)))
 	defer server.Close()

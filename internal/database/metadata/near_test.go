@@ -15,7 +15,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// commands is how many commands a server has answered, for all clients.
+// commands is the number of commands that a server has answered, for all clients.
 func commands(t *testing.T, addr string) (sum float64) {
 	t.Helper()
 	answer, err := http.Get("http://" + addr + "/metrics")
@@ -35,8 +35,7 @@ func commands(t *testing.T, addr string) (sum float64) {
 	return sum
 }
 
-// TestOwnAreaCrossesNoLink runs workloads in the directories of one site of a tree that is
-// spread: the servers of the others answer nothing meanwhile.
+// Workloads in the directories of one site of a distributed tree involve no server of another site.
 func TestOwnAreaCrossesNoLink(t *testing.T) {
 	c, _ := start(t, 3, database.Options{"servers": "node", "replicas": 1})
 	addrs := strings.Split(c.Properties()[metadata.PropAddresses], ",")

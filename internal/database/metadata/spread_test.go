@@ -18,7 +18,7 @@ import (
 
 const patience = 60 * time.Second
 
-// start starts servers on so many nodes, whose client is one more.
+// start starts servers on a number of nodes, with the client on one more.
 func start(t *testing.T, nodes int, o database.Options) (database.Cluster, []host.Host) {
 	t.Helper()
 	db, hosts := metadata.New(), testhost.Loopback(t, nodes+1)
@@ -40,7 +40,7 @@ func start(t *testing.T, nodes int, o database.Options) (database.Cluster, []hos
 	return c, hosts
 }
 
-// drive loads a workload and runs so many of its operations.
+// drive loads a workload and runs a number of its operations.
 func drive(t *testing.T, c database.Cluster, w *mdtest.Workload, operations int64) load.Result {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -77,8 +77,8 @@ func workload(t *testing.T, name string, p map[string]string) *mdtest.Workload {
 	return w
 }
 
-// TestSpread runs workloads on a tree that is spread over servers, whose replicas are on the
-// nodes that follow: what a node that is killed has is there meanwhile.
+// Workloads run on a tree that is distributed over servers with replicas on the next nodes: the data of a killed node
+// stay available.
 func TestSpread(t *testing.T) {
 	c, hosts := start(t, 3, database.Options{"servers": "node", "replicas": 3})
 	everywhere := map[string]string{"files": "5", "home": "all", "shared": "0.4"}
@@ -108,7 +108,7 @@ func TestSpread(t *testing.T) {
 	if err != nil || len(members) != 3 || members[1].State != "unreachable" || members[0].State == "unreachable" || members[0].Share != 1 {
 		t.Errorf("members after one was killed: %+v, %v", members, err)
 	}
-	// What was sent to a leader that died may be in doubt; what follows is done.
+	// Operations sent to a leader that died may be in doubt; later ones succeed.
 	if r := drive(t, c, workload(t, mdtest.Namespace, everywhere), 100); r.OK < 90 {
 		t.Errorf("with one node lost %d of 100 operations ended well: %+v", r.OK, r.Errors)
 	}

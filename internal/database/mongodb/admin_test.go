@@ -35,8 +35,8 @@ func documented(t *testing.T, name string) bson.D {
 	return d
 }
 
-// talk is a driver's client of a server that gives answers, one after the other, and the
-// commands that the driver's own monitoring saw.
+// talk is a driver's client of a server with predefined responses, and the commands recorded by the driver's own
+// monitoring.
 func talk(t *testing.T, answers ...bson.D) (*mongo.Client, func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -74,7 +74,7 @@ func talk(t *testing.T, answers ...bson.D) (*mongo.Client, func() []string) {
 	}
 }
 
-// plain is a command as JSON without what the driver adds.
+// plain is a command as JSON without the driver's additions.
 func plain(raw bson.Raw) string {
 	var d bson.D
 	if err := bson.Unmarshal(raw, &d); err != nil {
@@ -141,8 +141,7 @@ func TestStatus(t *testing.T) {
 	expect(t, seen, `admin {"replSetGetStatus":1}`, `admin {"replSetGetStatus":1}`)
 }
 
-// TestReconfigure checks that what is not changed goes back as it came, that the version
-// rises and that the term is left to the primary.
+// Unchanged fields are sent back as received, the version increases, and the term is left to the primary.
 func TestReconfigure(t *testing.T) {
 	c, seen := talk(t, documented(t, "replSetGetConfig"), done())
 	if err := addMember(t.Context(), c, memberConfig{Host: "m4:1", Priority: 1, Votes: 1}); err != nil {
@@ -179,7 +178,7 @@ func TestReconfigure(t *testing.T) {
 	}
 }
 
-// TestEighthVoter adds to a set that has all the voters that it can have.
+// A member is added to a set with the maximum number of voters.
 func TestEighthVoter(t *testing.T) {
 	config := setConfig{Name: "rs0", Version: 1}
 	for i := range maxVoters {

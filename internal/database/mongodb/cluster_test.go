@@ -12,9 +12,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// TestClientAgainstFakeServer runs the whole management of a cluster against servers that only pretend:
-// they speak MongoDB's protocol to the real driver and answer as its documentation says.
-// What a real mongod does is tested by TestConformance, where there is one.
+// The management of a cluster is tested with fake servers, which speak MongoDB's protocol to the real driver and answer
+// according to its documentation. TestConformance tests real servers if they are installed.
 func TestClientAgainstFakeServer(t *testing.T) {
 	t.Run("a replica set", testReplicaSet)
 	t.Run("halts and revivals", testHaltAndRevive)
@@ -126,8 +125,7 @@ func testHaltAndRevive(t *testing.T) {
 	}
 }
 
-// testThreeNodeCluster is CLOUDS' smaller design: a shard, a config server and a mongos
-// on each of three nodes.
+// testThreeNodeCluster is CLOUDS' smaller design: a shard, a config server and a mongos on each of three nodes.
 func testThreeNodeCluster(t *testing.T) {
 	w := newWorld()
 	nodes := fakeHosts(t, w, 4)
@@ -169,7 +167,7 @@ func testThreeNodeCluster(t *testing.T) {
 	if _, err := c.Leave(ctx, nodes[3], database.Graceful); err != nil {
 		t.Fatal(err)
 	}
-	// The database is moved once no chunk is left, which the first answer does not tell.
+	// The database moves after its last chunk, which the first response does not show.
 	moves := slices.DeleteFunc(slices.Clone(w.seen), func(name string) bool { return name != "movePrimary" })
 	if len(w.shards) != 3 || len(moves) != 1 || w.drains["shard3"] != 3 {
 		t.Errorf("shards %+v, commands %q, drained %v", w.shards, w.seen, w.drains)

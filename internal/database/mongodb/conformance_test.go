@@ -8,7 +8,7 @@ import (
 	"skerry/internal/database/mongodb"
 )
 
-// TestConformance runs wherever a mongod is found.
+// TestConformance runs if a mongod is installed.
 func TestConformance(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		About: mongodb.About,
@@ -18,8 +18,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestConformanceSharded runs wherever a mongod and a mongos are found. A chunk goes back to a
-// shard that it has left only when that has deleted it, which by default it does 15 minutes later.
+// TestConformanceSharded runs if a mongod and a mongos are installed. A chunk returns to a former shard only after that
+// has deleted it, by default 15 minutes later.
 func TestConformanceSharded(t *testing.T) {
 	dbtest.Run(t, dbtest.Config{
 		About: mongodb.About, Variant: "sharded",

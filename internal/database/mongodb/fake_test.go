@@ -18,8 +18,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// world is what fake servers know of each other: configurations, who runs, and who is
-// primary - the first voter by priority and order that runs, as long as most voters do.
+// world is the shared state of fake servers: configurations, running servers, and the primary - the first running voter
+// by priority and order, if most voters run.
 type world struct {
 	mu      sync.Mutex
 	sets    map[string]*setConfig
@@ -73,7 +73,7 @@ type fake struct {
 	addr, set string // set is "" for a mongos
 }
 
-// answer is what the server says; shapes are those of testdata/replies.json.
+// answer returns the response of the server, in the form of testdata/replies.json.
 func (f *fake) answer(command bson.D) bson.D {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,7 +160,7 @@ func (f *fake) status() bson.D {
 	return done(bson.E{Key: "set", Value: f.set}, bson.E{Key: "myState", Value: 1}, bson.E{Key: "members", Value: members})
 }
 
-// aggregate answers the pipelines that are sent: the statistics of shards, a count of each one's chunks, and a count of
+// aggregate answers the used pipelines: the statistics of shards, the number of chunks of each, and the number of
 // documents.
 func (f *fake) aggregate(command bson.D) bson.D {
 	rows := bson.A{bson.D{{Key: "_id", Value: int32(1)}, {Key: "n", Value: int32(7)}}}
@@ -179,7 +179,7 @@ func (f *fake) aggregate(command bson.D) bson.D {
 	return done(bson.E{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "ycsb.usertable"}, {Key: "firstBatch", Value: rows}}})
 }
 
-// route is what a mongos alone answers.
+// route answers the commands of a mongos.
 func (f *fake) route(name, value string) bson.D {
 	switch name {
 	case "addShard":

@@ -16,13 +16,13 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// asked is a command that the management sends, and whom.
+// asked is a command of the management and its receiver.
 type asked struct {
 	role, database string
 	command        bson.D
 }
 
-// conversation is asked of a cluster of two shards, in this order. The last shard is drained.
+// conversation is the sequence of commands to a cluster of two shards. The last shard is drained.
 var conversation = []asked{
 	{roleShard, "admin", bson.D{{Key: "ping", Value: 1}}},
 	{roleShard, "admin", bson.D{{Key: "isMaster", Value: 1}}},
@@ -38,8 +38,8 @@ var conversation = []asked{
 		{Key: "pipeline", Value: bson.A{bson.D{{Key: "$collStats", Value: bson.D{{Key: "count", Value: bson.D{}}}}}}}}},
 }
 
-// TestFakeAnswersLikeServer has a real cluster and one that pretends asked the same: each field of a pretended answer is in the
-// real one, with values of the same type, and errors have the same codes.
+// A real and a fake cluster receive the same commands: each field of a fake response is in the real one, with values of
+// the same type, and errors have the same codes.
 func TestFakeAnswersLikeServer(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	options := database.Options{"topology": "sharded", "config_servers": 1, "mongos": "n1"}
@@ -78,7 +78,7 @@ func answers(t *testing.T, c *cluster) []map[string]string {
 	return all
 }
 
-// typesOf notes the types of a document's fields; of an array's elements those of the first.
+// typesOf records the types of a document's fields, and those of the first element of an array.
 func typesOf(into map[string]string, path string, raw bson.Raw) {
 	elements, err := raw.Elements()
 	if err != nil {

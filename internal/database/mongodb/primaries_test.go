@@ -17,9 +17,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestKilledPrimariesKeepMajorityWrites has primaries step down and be killed with SIGKILL, in turn, while rows are
-// written: what a majority has acknowledged stays. With w: 1 rows may be lost; the log tells how
-// many. SKERRY_CHANGES=20 makes the long form.
+// Primaries step down and are killed with SIGKILL, in turn, while rows are written: writes acknowledged by a majority
+// survive. With w: 1 rows may be lost; the log has their number. SKERRY_CHANGES=20 makes the long form.
 func TestKilledPrimariesKeepMajorityWrites(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	changes := 2
@@ -40,7 +39,7 @@ func TestKilledPrimariesKeepMajorityWrites(t *testing.T) {
 	}
 }
 
-// losePrimaries tells what became of the rows.
+// losePrimaries returns the outcomes of the rows.
 func losePrimaries(t *testing.T, concern string, changes int) dbtest.WriteCounts {
 	t.Helper()
 	db := New()

@@ -26,7 +26,7 @@ func TestCheckBalanced(t *testing.T) {
 	expect(t, seen, `admin {"balancerCollectionStatus":"ycsb.usertable"}`, `admin {"balancerCollectionStatus":"ycsb.usertable"}`)
 }
 
-// TestCheckBalancedBefore44 asks MongoDB 4.2, which has no command for it.
+// MongoDB 4.2 has no command for this check.
 func TestCheckBalancedBefore44(t *testing.T) {
 	chunks := func(of ...bson.D) bson.D {
 		return done(bson.E{Key: "cursor", Value: bson.D{{Key: "id", Value: int64(0)}, {Key: "ns", Value: "config.chunks"}, {Key: "firstBatch", Value: of}}})
@@ -65,8 +65,8 @@ func TestIsEven(t *testing.T) {
 	}
 }
 
-// TestCopiesOfShards reads each node's own copies of a sharded cluster: every record is on as many nodes as its
-// shard has members, and both shards have some.
+// The copies of each node of a sharded cluster are read: every record is on as many nodes as its shard has members, and
+// both shards have records.
 func TestCopiesOfShards(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	const rows, shards, replicas = 200, 2, 2

@@ -11,7 +11,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// program writes a program that answers --version and else runs the script.
+// program creates a program that answers --version and otherwise runs the script.
 func program(t *testing.T, dir, name, version, script string) {
 	t.Helper()
 	text := "#!/bin/sh\nif [ \"$1\" = --version ]; then echo '" + version + "'; exit; fi\n" + script + "\n"
@@ -20,7 +20,7 @@ func program(t *testing.T, dir, name, version, script string) {
 	}
 }
 
-// refused registers programs that cannot be used, and checks what is said of them.
+// refused registers unusable programs and checks the errors.
 func refused(t *testing.T, dir string, words ...string) {
 	t.Helper()
 	_, err := install.Store{Dir: t.TempDir()}.Register(t.Context(), Recipe, dir)
@@ -37,7 +37,7 @@ func refused(t *testing.T, dir string, words ...string) {
 	}
 }
 
-// TestTryRefusesUnfitPrograms offers what no cluster can be made of. The messages are those of MongoDB 4.2.
+// Programs that cannot form a cluster are rejected, with the messages of MongoDB 4.2.
 func TestTryRefusesUnfitPrograms(t *testing.T) {
 	for _, test := range []struct {
 		name, version, script string
@@ -70,7 +70,7 @@ func TestTryRefusesUnfitPrograms(t *testing.T) {
 	})
 }
 
-// TestTryPrograms offers a real mongod, and the same with options that no cluster can be made with.
+// A real mongod is accepted, and rejected with options that cannot form a cluster.
 func TestTryPrograms(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe))
 	in, err := New().Find("", "")

@@ -179,7 +179,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestCorpusConnections: connection properties as people give them to YCSB.
+// Connection properties as users pass them to YCSB.
 func TestCorpusConnections(t *testing.T) {
 	for file, want := range map[string]string{
 		"mongodb-w0.properties":           "w=0: writes that no server acknowledges cannot be counted",

@@ -14,10 +14,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/wiremessage"
 )
 
-// reply answers a command: a document, or an error of the server's.
+// reply answers a command with a document or an error.
 type reply func(command bson.D) bson.D
 
-// fakeServer speaks MongoDB's wire protocol to the driver; what it answers is the test's.
+// fakeServer speaks MongoDB's wire protocol to the driver and answers as the test defines.
 type fakeServer struct {
 	listener net.Listener
 	answer   reply
@@ -60,8 +60,7 @@ func (f *fakeServer) close() {
 	f.ended.Wait()
 }
 
-// serve reads messages and answers them. The first of a connection comes as an OP_QUERY,
-// the others as an OP_MSG.
+// serve reads messages and answers them. The first of a connection is an OP_QUERY, the others are OP_MSG.
 func (f *fakeServer) serve(conn net.Conn) {
 	defer conn.Close()
 	for {
@@ -88,8 +87,7 @@ func (f *fakeServer) serve(conn net.Conn) {
 	}
 }
 
-// commandOf is the command in a message. What is sent beside it as a sequence
-// (documents, updates, deletes) is not looked at.
+// commandOf returns the command of a message, without the attached sequences (documents, updates, deletes).
 func commandOf(op wiremessage.OpCode, body []byte) (bson.D, error) {
 	var raw []byte
 	switch op {
@@ -136,15 +134,15 @@ func sized(b []byte, at int32) []byte {
 	return b
 }
 
-// serverError is a server's answer of an error.
+// serverError is an error response of a server.
 func serverError(code int, name, text string) bson.D {
 	return bson.D{{Key: "ok", Value: 0.0}, {Key: "code", Value: code}, {Key: "codeName", Value: name}, {Key: "errmsg", Value: text}}
 }
 
-// done is a server's plain yes.
+// done is a successful response.
 func done(more ...bson.E) bson.D { return append(bson.D(more), bson.E{Key: "ok", Value: 1.0}) }
 
-// hello is what every server says of itself to the driver, as MongoDB 4.2 does.
+// hello is the response of every server to the driver's first command, as of MongoDB 4.2.
 func hello(more ...bson.E) bson.D {
 	return done(append([]bson.E{
 		{Key: "maxBsonObjectSize", Value: 16777216}, {Key: "maxMessageSizeBytes", Value: 48000000},
@@ -152,7 +150,7 @@ func hello(more ...bson.E) bson.D {
 	}, more...)...)
 }
 
-// isHello tells whether a command is the driver's first.
+// isHello reports whether a command is the driver's first.
 func isHello(command bson.D) bool {
 	switch command[0].Key {
 	case "hello", "isMaster", "ismaster":

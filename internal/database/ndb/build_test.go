@@ -18,7 +18,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// TestUnpack unpacks a package as Debian makes it: an archive in an archive.
+// A package of Debian is unpacked: an archive in an archive.
 func TestUnpack(t *testing.T) {
 	testkit.Need(t, testkit.DpkgDeb)
 	tree := t.TempDir()
@@ -110,7 +110,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestLogged has a build fail: its error holds the lines that tell why.
+// The error of a failed build contains the lines with the reason.
 func TestLogged(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "build.log")
 	err := logged(t.Context(), log, t.TempDir(), nil, "sh", "-c", "echo one.cpp:3: error: no such type >&2; seq 5000; echo '[9/12] Building error/one.cpp'; exit 2")

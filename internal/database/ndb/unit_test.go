@@ -118,7 +118,7 @@ HostName=A3
 	}
 }
 
-// shown is what ndb_mgm prints, after the manual's example of nodes being added.
+// shown is the output of ndb_mgm, from the manual's example of adding nodes.
 const shown = `Connected to Management Server at: 198.51.100.10:1186 (using cleartext)
 Cluster Configuration
 ---------------------
@@ -183,7 +183,7 @@ func FuzzShow(f *testing.F) {
 	})
 }
 
-// TestKnows has a management node answer before and after its configuration has changed.
+// A management node responds before and after a change of its configuration.
 func TestKnows(t *testing.T) {
 	peers, err := parseShow(shown)
 	if err != nil {
@@ -239,7 +239,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestConformance runs where NDB's programs are.
+// TestConformance runs if NDB's programs are installed.
 func TestConformance(t *testing.T) {
 	testkit.Need(t, testkit.Installed(Recipe), testkit.Root)
 	var client host.Host
@@ -257,13 +257,12 @@ func TestConformance(t *testing.T) {
 			client = hosts[n-1]
 			return hosts
 		},
-		// Fields are as long as the longest value that the suite writes: BLOBs.
-		// NDB makes them wait where other suites have the machine.
+		// Fields have the maximum length that the suite writes, and are BLOBs. NDB makes them wait on a shared machine.
 		Properties: map[string]string{"fieldlength": "65536", mysql.PropTimeout: "60000"},
-		// An odd number of spare nodes: two that joined are a node group and stay, so
-		// that the last is the one to join and leave.
-		// A join restarts every process of the cluster, and each restart of a data node waits
-		// for some fifteen global checkpoints: here they are ten times as frequent as by default.
+		// An odd number of spare nodes: two that joined form a node group and stay, so that the last one joins and
+		// leaves.
+		// A join restarts every process of the cluster, and each restart of a data node waits for about fifteen global
+		// checkpoints: here they are ten times as frequent as by default.
 		Options: database.Options{"time_between_global_checkpoints": "200ms"},
 		Nodes:   4, Spare: 3, Port: dataPort, Survives: true, Timeout: 10 * time.Minute,
 		BadOptions: []database.Options{{"no_of_replicas": 3}, {"data_memory": "1kB"}, {"port": managePort}},

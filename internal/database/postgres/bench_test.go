@@ -12,7 +12,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// BenchmarkClient compares the client's reads with the loop that one would write by hand.
+// BenchmarkClient compares the client's reads with a loop over the driver.
 func BenchmarkClient(b *testing.B) {
 	d := New()
 	c := startCluster(b, d, testhost.Loopback(b, 1), nil)

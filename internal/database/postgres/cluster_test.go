@@ -16,14 +16,14 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// startCluster starts a cluster and stops it with the test.
+// startCluster starts a cluster for the test.
 func startCluster(t testing.TB, d *Postgres, nodes []host.Host, o database.Options) *cluster {
 	t.Helper()
 	testkit.Need(t, testkit.Installed(Recipe))
 	return dbtest.Start(t, d, database.Env{Nodes: nodes, Options: o}).(*cluster)
 }
 
-// open opens a client that is closed with the test.
+// open opens a client for the test.
 func open(t testing.TB, d *Postgres, properties map[string]string, extra ...string) *client {
 	t.Helper()
 	return dbtest.Open(t, d, properties, extra...).(*client)
@@ -33,7 +33,7 @@ func record(value string) []load.Field {
 	return []load.Field{{Name: "field0", Value: []byte(value)}}
 }
 
-// insert tries until the cluster has a primary that takes it.
+// insert retries until the cluster has a primary that accepts it.
 func insert(t *testing.T, c *client, key string) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; {
@@ -47,8 +47,8 @@ func insert(t *testing.T, c *client, key string) {
 	}
 }
 
-// TestPrimaryHaltsAndReturns has the primary go in both manners: another takes over, and
-// the first comes back as its standby, with what was written meanwhile.
+// The primary is halted in both ways: another takes over, and the first one returns as its standby, with the writes of
+// the meantime.
 func TestPrimaryHaltsAndReturns(t *testing.T) {
 	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
 		t.Run(manner.String(), func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestPrimaryHaltsAndReturns(t *testing.T) {
 	}
 }
 
-// TestAllHalt has every member go and come back, the last primary first.
+// Every member is halted and revived, the last primary first.
 func TestAllHalt(t *testing.T) {
 	d, nodes := New(), testhost.Loopback(t, 2)
 	c := startCluster(t, d, nodes, nil)
@@ -125,7 +125,7 @@ func TestAllHalt(t *testing.T) {
 	}
 }
 
-// TestUnusableDataIsReplaced brings a member back whose data is of no use.
+// A member with unusable data is revived.
 func TestUnusableDataIsReplaced(t *testing.T) {
 	d, nodes := New(), testhost.Loopback(t, 2)
 	c := startCluster(t, d, nodes, nil)
@@ -185,7 +185,7 @@ func TestReadsElsewhere(t *testing.T) {
 	if client.read != client.write {
 		t.Error("reads of the primary have a connection of their own, where the server has only so many")
 	}
-	// No standby is left to confirm a write: it is in doubt.
+	// No standby remains to confirm a write, so it is in doubt.
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	var e *load.OpError
@@ -214,7 +214,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestAllReplaced has every member that a client was told of leave, after others joined.
+// Every member that a client was configured with leaves, after others joined.
 func TestAllReplaced(t *testing.T) {
 	d, nodes := New(), testhost.Loopback(t, 3)
 	c := startCluster(t, d, nodes[:1], nil)

@@ -12,8 +12,7 @@ func TestConformance(t *testing.T) { dbtest.Run(t, conformance()) }
 
 func TestConformanceOfOtherSeries(t *testing.T) { dbtest.RunOtherSeries(t, conformance()) }
 
-// conformance has one standby, whichever, confirm each write: then none is lost when
-// the primary is.
+// One standby confirms each write, so that no write is lost with the primary.
 func conformance() dbtest.Config {
 	return dbtest.Config{
 		About: postgres.About,

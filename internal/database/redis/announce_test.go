@@ -10,7 +10,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// published is a host whose ports are others from outside.
+// published is a host whose ports differ from outside.
 type published struct {
 	host.Host
 	ports map[int]int
@@ -25,7 +25,7 @@ func (p published) Port(port int) int {
 	return port
 }
 
-// A server binds within its container and says where it is reached from outside.
+// A server binds within its container and announces its address from outside.
 func TestAnnouncedAddress(t *testing.T) {
 	o, err := parseOptions(3, nil)
 	if err != nil {

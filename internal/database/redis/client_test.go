@@ -72,7 +72,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// sameBytes compares values in one go where cmp would compare them byte by byte.
+// sameBytes compares values at once; cmp would compare them byte by byte.
 var sameBytes = cmp.Comparer(bytes.Equal)
 
 func checkRecords(t *testing.T, c load.Client) {
@@ -117,7 +117,7 @@ func checkRecords(t *testing.T, c load.Client) {
 	}
 }
 
-// TestScanModel compares scans with a sorted list while records come and go.
+// Scans agree with a sorted list while records are added and removed.
 func TestScanModel(t *testing.T) {
 	d := New()
 	c := startCluster(t, d, testhost.Loopback(t, 5), nil)
@@ -166,8 +166,7 @@ func TestScanModel(t *testing.T) {
 	check("zzz", 10, nil)
 	check("", 0, nil)
 
-	// Keys that are all in one part of the index: what is asked for at first is too
-	// little, and must be asked for again.
+	// All keys are in one part of the index: the first request returns too few and must be repeated.
 	for i, n := 0, 0; n < 200; i++ {
 		key := fmt.Sprintf("v%06d", i)
 		if slotOf(key)/groupSlots == 7 {
@@ -179,7 +178,7 @@ func TestScanModel(t *testing.T) {
 		}
 	}
 	check("v", 150, nil)
-	// Entries without records are passed over.
+	// Entries without records are skipped.
 	for i := range 40 {
 		delete(model, fmt.Sprint("user", i))
 		raw := open(t, d, c.Properties(), PropScan, "false")
@@ -194,8 +193,7 @@ func TestScanModel(t *testing.T) {
 	}
 }
 
-// TestJoinAndLeave resizes a cluster under load: no operation may fail and no row be
-// lost.
+// A cluster is resized under load: no operation may fail and no row may be lost.
 func TestJoinAndLeave(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 4)
@@ -309,8 +307,8 @@ func TestJoinAndLeave(t *testing.T) {
 	}
 }
 
-// server greets go-redis and answers every other request with the same bytes, with
-// none by hanging up. PORT in them is its own.
+// server greets go-redis and answers every other request with the same bytes, or hangs up without bytes. PORT in them
+// is its own.
 func server(t testing.TB, answer string) map[string]string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -362,7 +360,7 @@ func serve(conn net.Conn, answer string) {
 	}
 }
 
-// TestOperationOutcomes tells what certainly did not happen from what may have.
+// Operations that certainly had no effect are distinguished from those that may have had one.
 func TestOperationOutcomes(t *testing.T) {
 	for _, test := range []struct {
 		name, reply string
@@ -414,8 +412,7 @@ func TestOperationOutcomes(t *testing.T) {
 	})
 }
 
-// TestRefusedConnectionIsRedirected has the node that served a slot refuse connections, as one does that has left
-// the cluster: another node is asked, once.
+// The node that served a slot refuses connections, as after it has left the cluster: another node is tried, once.
 func TestRefusedConnectionIsRedirected(t *testing.T) {
 	gone := net.JoinHostPort(testhost.Loopback(t, 1)[0].Addr(), "6379") // no server listens there
 	for _, test := range []struct {
@@ -451,7 +448,7 @@ func TestRefusedConnectionIsRedirected(t *testing.T) {
 	})
 }
 
-// BenchmarkRead is what a read costs beside the server, allocations included.
+// BenchmarkRead measures the cost of a read in addition to the server, including allocations.
 func BenchmarkRead(b *testing.B) {
 	reply := "*20\r\n"
 	for i := range 10 {

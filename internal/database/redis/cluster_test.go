@@ -104,8 +104,8 @@ func TestAbruptLeaveKeepsServing(t *testing.T) {
 		t.Error("ready with a dead member")
 	}
 
-	// Keys of the dead node: in doubt once, since the connection was open, then
-	// refused; when the others have noticed, they are refused by everybody.
+	// Keys of the dead node are in doubt once, because the connection was open, then refused. After the others have
+	// detected the failure, all members refuse them.
 	dead := c.All()[1].addr
 	want := map[string]bool{
 		fmt.Sprint("refused ", load.NotDone): true, fmt.Sprint("clusterdown ", load.NotDone): true,
@@ -162,7 +162,7 @@ func TestPortTaken(t *testing.T) {
 
 func TestClusterFailsWhenServerDies(t *testing.T) {
 	d, nodes := New(), testhost.Loopback(t, 3)
-	// A directory where the server wants its file.
+	// A directory at the path of the server's file.
 	bad := nodes[2].Addr()
 	script := filepath.Join(t.TempDir(), "redis-server")
 	text := "#!/bin/sh\ncase \"$*\" in *" + bad + "*) echo the last word; exit 3;; esac\nexec sleep 60\n"
@@ -219,8 +219,7 @@ func TestCancelledStart(t *testing.T) {
 	}
 }
 
-// TestFailedJoin has redis-cli fail half-way, with a slot left on the move: the cluster
-// is repaired and the node is none of it.
+// redis-cli fails half-way and leaves a slot in migration: the cluster is repaired and the node is not a member.
 func TestFailedJoin(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 4)

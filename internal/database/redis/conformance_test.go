@@ -37,18 +37,17 @@ func TestValkeyReplicasJoinAndLeave(t *testing.T) {
 	replicasComeAndGo(t, NewValkey(), testkit.Installed(ValkeyRecipe))
 }
 
-// TestValkeyReplicatedSlots moves slots of masters with replicas, which make every
-// change of a slot wait for them.
+// Slots of masters with replicas are moved, where every change of a slot waits for the replicas.
 func TestValkeyReplicatedSlots(t *testing.T) {
 	joinAsMaster(t, NewValkey(), testkit.Installed(ValkeyRecipe), rebalancePipelined)
 }
 
-// TestValkeyMigratesReplicatedSlots has Valkey itself move slots of masters with replicas.
+// Valkey itself moves slots of masters with replicas.
 func TestValkeyMigratesReplicatedSlots(t *testing.T) {
 	joinAsMaster(t, NewValkey(), testkit.Installed(ValkeyRecipe), rebalanceNative)
 }
 
-// TestValkeyConformancePipelined is the conformance of the default series with Skerry's own mover.
+// The conformance suite of the default series with Skerry's own mover.
 func TestValkeyConformancePipelined(t *testing.T) {
 	c := conformance()
 	c.About, c.Variant = ValkeyAbout, rebalancePipelined

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// fill writes rows and returns a check that so many of them are right.
+// fill writes rows and returns a check of their number and values.
 func fill(t *testing.T, d *Redis, c *cluster, rows int) (check func(want int)) {
 	t.Helper()
 	client := open(t, d, c.Properties(), PropScan, "true")
@@ -40,8 +40,7 @@ func fill(t *testing.T, d *Redis, c *cluster, rows int) (check func(want int)) {
 	}
 }
 
-// TestHaltWithoutFile is a cluster that keeps no append-only file: what a member holds
-// survives a graceful halt, and a kill empties it.
+// In a cluster without an append-only file, the data of a member survive a graceful halt, and a kill empties it.
 func TestHaltWithoutFile(t *testing.T) {
 	d, nodes, ctx := New(), testhost.Loopback(t, 4), t.Context()
 	c := startCluster(t, d, nodes[:3], database.Options{"appendonly": false})
@@ -97,8 +96,8 @@ func TestHaltWithoutFile(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestLostMaster loses a master without replicas for good: the others take its
-// slots, and what it held is gone. Of three masters none may go.
+// A master without replicas is lost permanently: the others take its slots, and its data are lost. Of three masters
+// none may leave.
 func TestLostMaster(t *testing.T) {
 	d, nodes, ctx := New(), testhost.Loopback(t, 4), t.Context()
 	c := startCluster(t, d, nodes, nil)
@@ -124,8 +123,7 @@ func TestLostMaster(t *testing.T) {
 	check(300 - int(held))
 }
 
-// TestRevivedMemberForgetsDepartedNode has a member away while another leaves for good: when it comes back it
-// does not know that one any more.
+// A member is down while another leaves permanently. When it returns, it does not know that one any more.
 func TestRevivedMemberForgetsDepartedNode(t *testing.T) {
 	d, nodes, ctx := New(), testhost.Loopback(t, 6), t.Context()
 	c := startCluster(t, d, nodes, database.Options{"replicas": 1})
@@ -142,8 +140,7 @@ func TestRevivedMemberForgetsDepartedNode(t *testing.T) {
 	check(100)
 }
 
-// TestReplicasJoinAndLeave halts and removes masters and replicas of three masters with a
-// replica each: no row is lost, however they go.
+// Masters and replicas of three masters with one replica each are halted and removed in all ways: no row is lost.
 func TestReplicasJoinAndLeave(t *testing.T) {
 	replicasComeAndGo(t, New(), testkit.Installed(Recipe))
 }
@@ -193,7 +190,7 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	}
 	state(master, "slave")
 
-	// It holds a copy of its own by now, and can say what is in it.
+	// It has its own copy by now, and can report the content.
 	reader, err := c.OpenMember(ctx, nodes[master].Name())
 	if err != nil {
 		t.Fatal(err)
@@ -217,13 +214,13 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 		t.Errorf("a member's own copy was written: %v", err)
 	}
 
-	// The master is killed, its replica takes over, and it comes back as a replica.
+	// The master is killed, its replica takes over, and it returns as a replica.
 	if err := c.Halt(ctx, nodes[heir], database.Abrupt); err != nil {
 		t.Fatal(err)
 	}
 	waiting, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	// The slots have a master again, and every member has heard of it.
+	// The slots have a master again, and every member knows it.
 	if err := c.Servers.Await(waiting, func(ctx context.Context) error {
 		views, err := c.readViews(ctx)
 		for _, v := range views {
@@ -241,7 +238,7 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	}
 	state(heir, "slave")
 
-	// A replica and then a master are lost for good.
+	// A replica and then a master are lost permanently.
 	if _, err := c.Leave(ctx, nodes[heir], database.Abrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +252,7 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	check(200)
 }
 
-// TestWriteWaitsForReplicas has writes that too few replicas acknowledge be in doubt.
+// Writes acknowledged by too few replicas are in doubt.
 func TestWriteWaitsForReplicas(t *testing.T) {
 	d, nodes, ctx := New(), testhost.Loopback(t, 6), t.Context()
 	c := startCluster(t, d, nodes, database.Options{"replicas": 1, "wait": 1})
@@ -277,12 +274,12 @@ func TestWriteWaitsForReplicas(t *testing.T) {
 	}
 }
 
-// TestJoinAsMaster is a fourth master of three with replicas.
+// A fourth master joins three with replicas.
 func TestJoinAsMaster(t *testing.T) {
 	joinAsMaster(t, New(), testkit.Installed(Recipe), rebalancePipelined)
 }
 
-// joinAsMaster has a master join masters with replicas, and leave again. The mover that the server brings reports no bytes.
+// joinAsMaster lets a master join masters with replicas, and leave again. The server's own mover reports no bytes.
 func joinAsMaster(t *testing.T, d *Redis, need testkit.Feature, rebalance string) {
 	testkit.Need(t, need)
 	nodes, ctx := testhost.Loopback(t, 7), t.Context()
@@ -303,8 +300,7 @@ func joinAsMaster(t *testing.T, d *Redis, need testkit.Feature, rebalance string
 	check(200)
 }
 
-// A member that is asked alone says what is elsewhere, and does not fetch it from there,
-// however often it is asked.
+// A member that is queried alone reports records of other members as absent, and never fetches them.
 func TestOpenMemberReadsOwnCopy(t *testing.T) {
 	d, nodes, ctx := New(), testhost.Loopback(t, 3), t.Context()
 	c := startCluster(t, d, nodes, nil)

@@ -17,8 +17,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// counters writes numbers that only grow, from several workers, each with keys of its
-// own, until stopped. Every write that was acknowledged is known.
+// counters writes increasing numbers from several workers, each with its own keys, until stopped. Every acknowledged
+// write is recorded.
 type counters struct {
 	stop    chan struct{}
 	end     func() // stops the workers and waits for them
@@ -115,9 +115,8 @@ func awaitSettled(t *testing.T, c *cluster) {
 	}
 }
 
-// TestRepairAfterKilledMove ends moves at random moments, as a mover that is killed does, with
-// clients writing and deleting: the cluster serves all records at every moment, and a
-// later change repairs and completes what was begun.
+// Moves end at random times, like those of a killed mover, while clients write and delete: the cluster always serves
+// all records, and a later change repairs and completes the move.
 func TestRepairAfterKilledMove(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 4)
@@ -166,8 +165,8 @@ func TestRepairAfterKilledMove(t *testing.T) {
 	}
 }
 
-// TestMoveFailsWhenNodeDies kills the giver, then a taker, in the middle of a move, and
-// revives it: no write that was acknowledged is lost, where servers keep what they acknowledge.
+// The source, then a target, is killed in the middle of a move and revived: no acknowledged write is lost, if servers
+// persist what they acknowledge.
 func TestMoveFailsWhenNodeDies(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 4)
@@ -205,7 +204,7 @@ func TestMoveFailsWhenNodeDies(t *testing.T) {
 	work.check(t, open(t, d, c.Properties()))
 }
 
-// TestCountWhileMoving has copies at the target that are not rows of their own.
+// The target has copies that are not its own rows.
 func TestCountWhileMoving(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 3)
@@ -259,7 +258,7 @@ func TestCountWhileMoving(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("handed over")
-	// A claim that is cut off between its two halves.
+	// A claim that is interrupted between its two halves.
 	if err := setSlotState(ctx, target, []int{b.copies[0].slot, b.copies[1].slot, b.copies[2].slot}, "STABLE"); err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +277,7 @@ func TestCountWhileMoving(t *testing.T) {
 	}
 }
 
-// A key of a slot on the move that has gone meanwhile is answered with ASK, and is no error.
+// A key that was removed from a migrating slot is answered with ASK, and is no error.
 func TestRepairIgnoresDeletedKeys(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 3)
@@ -309,8 +308,8 @@ func TestRepairIgnoresDeletedKeys(t *testing.T) {
 	}
 }
 
-// TestBusySlotMovesByMigrate moves a slot whose records never stand still, by MIGRATE in the end, and
-// one with more keys than a script may take.
+// A slot whose records change constantly is finally moved by MIGRATE, and so is one with more keys than a script may
+// handle.
 func TestBusySlotMovesByMigrate(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 4)

@@ -9,8 +9,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// TestPlan plans at random: afterwards everybody has a share that differs from the
-// others' by at most one, no slot is lost, and no plan could move fewer.
+// Random plans: afterwards the shares differ by at most one, no slot is lost, and no plan could move fewer slots.
 func TestPlan(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -65,7 +64,7 @@ func TestPlan(t *testing.T) {
 				t.Fatalf("%v, stays %v: %d ends with %d slots, want %d or %d", owned, stays, i, len(has[i]), low, high)
 			}
 		}
-		// One more may stay with as many masters as there are shares that are larger.
+		// One more may stay with as many masters as there are larger shares.
 		least -= min(extra, len(larger))
 		if moved != least {
 			t.Fatalf("%v, stays %v: %d slots move, %d would do", owned, stays, moved, least)
@@ -130,7 +129,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestQueue has what one lane gives back reach another that waits for it.
+// Work that one lane returns reaches another that waits for it.
 func TestQueue(t *testing.T) {
 	q := newQueue([]int{1, 2, 3})
 	first, err := q.popJobs(t.Context(), 10)

@@ -17,8 +17,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestUnknownEndpoint: servers behind one address name no host of their own. Clients stay with the host that they
-// asked, at the port that the server named, in the map of slots and in redirects.
+// Servers behind one address return no host name of their own. Clients keep the host that they connected to, with the
+// port that the server returns, in the slot map and in redirects.
 func TestUnknownEndpoint(t *testing.T) {
 	d := New()
 	nodes := startUnknownEndpoint(t, d)
@@ -34,7 +34,7 @@ func TestUnknownEndpoint(t *testing.T) {
 			t.Errorf("%s holds %d of %d records, %v", n.Options().Addr, size, rows, err)
 		}
 	}
-	// A slot without records changes hands: the client learns it from MOVED.
+	// A slot without records moves: the client learns it from MOVED.
 	key, slot := freeKey(rows)
 	id, err := nodes[2].Do(t.Context(), "CLUSTER", "MYID").Text()
 	if err != nil {
@@ -53,7 +53,7 @@ func TestUnknownEndpoint(t *testing.T) {
 	}
 }
 
-// freeKey is a key in a slot of the first third that none of user0 to user(n-1) is in.
+// freeKey returns a key in a slot of the first third that has none of user0 to user(n-1).
 func freeKey(n int) (string, int) {
 	full := map[int]bool{}
 	for i := range n {
@@ -67,7 +67,7 @@ func freeKey(n int) (string, int) {
 	}
 }
 
-// startUnknownEndpoint forms a cluster of three servers that differ in their ports alone.
+// startUnknownEndpoint forms a cluster of three servers that differ only in their ports.
 func startUnknownEndpoint(t *testing.T, d *Redis) (nodes []*goredis.Client) {
 	t.Helper()
 	testkit.Need(t, testkit.Installed(Recipe))
@@ -112,7 +112,7 @@ func startUnknownEndpoint(t *testing.T, d *Redis) (nodes []*goredis.Client) {
 	return nodes
 }
 
-// await waits for a condition, as long as a busy machine may need.
+// await waits for a condition, with a timeout for busy machines.
 func await(t *testing.T, what string, met func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !met(); time.Sleep(pollInterval) {
@@ -122,7 +122,7 @@ func await(t *testing.T, what string, met func() bool) {
 	}
 }
 
-// TestSlotMap: answers to CLUSTER SLOTS of servers that were asked at 10.0.0.9:7000.
+// Responses to CLUSTER SLOTS of servers that were contacted at 10.0.0.9:7000.
 func TestSlotMap(t *testing.T) {
 	node := func(host any, metadata ...any) []any { return []any{host, int64(7001), "id", metadata} }
 	for name, test := range map[string]struct {
@@ -189,7 +189,7 @@ func TestRedirect(t *testing.T) {
 	}
 }
 
-// An answer that was asked for before a redirect does not undo it; one that was asked for after it does.
+// A response to a request from before a redirect does not override it; a later one does.
 func TestRedirectOverridesOlderSlotMap(t *testing.T) {
 	const left, heir = "10.0.0.1:6379", "10.0.0.2:6379"
 	r := &router{stale: make(chan struct{}, 1)}

@@ -17,8 +17,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// Members leave and join again and again, while clients read and write: no operation
-// fails.
+// Members repeatedly leave and join while clients read and write: no operation fails.
 func TestNoOperationFailsDuringChanges(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 4)
@@ -39,8 +38,7 @@ func TestNoOperationFailsDuringChanges(t *testing.T) {
 	}
 }
 
-// TestClaimOverSlowLink has the claim on slots arrive in pieces, as it does over a link of
-// a long round trip: clients of the slots notice nothing.
+// The claim on slots arrives in pieces, as over a link with a long round trip: clients of the slots are not affected.
 func TestClaimOverSlowLink(t *testing.T) {
 	d := New()
 	nodes := testhost.Loopback(t, 3)
@@ -105,7 +103,7 @@ func TestClaimOverSlowLink(t *testing.T) {
 	awaitSettled(t, c)
 }
 
-// slowClient is a client of a member whose requests arrive bit by bit.
+// slowClient is a client of a member whose requests arrive in small pieces.
 func slowClient(v view) *goredis.Client {
 	o := v.clientOptions(v.host, linkTimeout)
 	dial := host.Dialer(v.host, linkTimeout)

@@ -14,11 +14,11 @@ import (
 	"skerry/internal/testkit"
 )
 
-// writeBeforeReply has servers write before each answer, for tests that kill them and miss nothing. With everysec they answer
-// first while an fsync is under way: see Halt.
+// writeBeforeReply lets servers write before each reply, for tests that kill them without losses. With everysec, they
+// reply first while an fsync is running: see Halt.
 var writeBeforeReply = database.Options{"appendfsync": "no"}
 
-// startCluster starts a cluster and stops it with the test.
+// startCluster starts a cluster for the test.
 func startCluster(t *testing.T, d *Redis, nodes []host.Host, o database.Options) *cluster {
 	t.Helper()
 	testkit.Need(t, testkit.Installed(Recipe))
@@ -31,7 +31,7 @@ func tryCluster(t *testing.T, d *Redis, nodes []host.Host, o database.Options) (
 	return dbtest.TryStart(t, d, database.Env{Nodes: nodes, Options: o})
 }
 
-// open opens a client that is closed with the test.
+// open opens a client for the test.
 func open(t *testing.T, d *Redis, properties map[string]string, extra ...string) *client {
 	t.Helper()
 	return dbtest.Open(t, d, properties, extra...).(*client)
@@ -45,7 +45,7 @@ func record(values ...string) []load.Field {
 	return f
 }
 
-// running tells whether any redis-server of a node is left.
+// running reports whether any redis-server of a node exists.
 func running(h host.Host) bool {
 	pids, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, p := range pids {

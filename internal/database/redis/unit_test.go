@@ -13,7 +13,7 @@ import (
 	"skerry/internal/load"
 )
 
-// The slots are what CLUSTER KEYSLOT of Redis 7.0.15 answered.
+// The slots are the answers of CLUSTER KEYSLOT of Redis 7.0.15.
 func TestSlotOf(t *testing.T) {
 	for key, want := range map[string]int{
 		"": 0, "123456789": 12739, "foo": 12182, "user6284781860667377211": 10488,
@@ -28,7 +28,7 @@ func TestSlotOf(t *testing.T) {
 	}
 }
 
-// The index is users' data: these keys may not change.
+// The index is user data: these keys must not change.
 func TestIndexKeys(t *testing.T) {
 	for g, want := range map[int]string{0: "{skerry:3}:index", 17: "{skerry:11}:index", 31: "{skerry:54}:index"} {
 		if indexKeys[g] != want {

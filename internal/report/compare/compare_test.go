@@ -13,8 +13,8 @@ import (
 	"skerry/internal/topology"
 )
 
-// makeRun writes a run with two cells, scale 0.2 and 1, of so many repetitions; the second
-// cell's goodput is lower by drop.
+// makeRun writes a run with two cells, scale 0.2 and 1, and a number of repetitions; the goodput of the second cell is
+// lower by drop.
 func makeRun(t *testing.T, repetitions int, drop float64) string {
 	t.Helper()
 	run := record.Run{Name: "x", Seed: 1}

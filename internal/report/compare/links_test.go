@@ -17,7 +17,7 @@ func linked(l record.LinkFidelity) record.Trial {
 	return x
 }
 
-// An emulated copy is set beside the real link by what both were measured to be.
+// An emulated copy is compared with the real link by their measured values.
 func TestCompareRealWithEmulated(t *testing.T) {
 	real := func(ms float64) record.Trial {
 		return linked(record.LinkFidelity{Real: true, RTTMS: 1, Seen: &record.LinkSeen{Sent: 100, Lost: 2, MedianMS: ms, P99MS: 2 * ms}})

@@ -11,7 +11,7 @@ import (
 
 func takeover(s float64) *float64 { return &s }
 
-// trial has one operation whose clocks agree, and an event with a name of its own.
+// trial has one operation with equal clocks, and a named event.
 func trial(goodput, p95, recover float64) record.Trial {
 	l := record.Latency{Mean: p95 / 2, P50: p95 / 2, P95: p95, P99: 2 * p95, P999: 3 * p95, Max: 4 * p95}
 	return record.Trial{
@@ -95,7 +95,7 @@ func TestOneRepetitionHasNoSD(t *testing.T) {
 	}
 }
 
-// A recovery that was not seen is no value, and is told.
+// A censored recovery has no value, and is reported.
 func TestCensoredRecoveriesAreReported(t *testing.T) {
 	censored := trial(50, 20_000, 9)
 	censored.Events[0].Recovery.Censored = true

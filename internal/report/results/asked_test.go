@@ -12,8 +12,8 @@ import (
 	"skerry/internal/record/metric"
 )
 
-// pretended are the pages as if every step had been measured: each trial of its experiment is valid and has every
-// figure that its step keeps.
+// pretended renders the pages as if every step had been measured: each trial of its experiment is valid and has every
+// metric that its step stores.
 type pretended struct {
 	Folder
 	plan Plan

@@ -63,7 +63,7 @@ func TestTrialRows(t *testing.T) {
 	}
 }
 
-// Writes that were lost are what a trial was for; that it came late as well is a doubt about all of it.
+// Lost writes are a result of a trial; lateness makes the whole trial doubtful.
 func TestRowCounts(t *testing.T) {
 	for reasons, want := range map[string]bool{"audit": true, "audit driver-late": false, "driver-late": false} {
 		r := Row{State: record.TrialOK, Verdict: record.Suspect, Reasons: reasons}
@@ -82,7 +82,7 @@ func TestRowCounts(t *testing.T) {
 	}
 }
 
-// What is written is read again, to six digits.
+// Written rows are read back to six digits.
 func TestWriteAndRead(t *testing.T) {
 	rows := of(t, run, "goodput")
 	rows[0].Started = time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
@@ -117,7 +117,7 @@ func TestFormatParameter(t *testing.T) {
 	}
 }
 
-// Beside the figures of assertions, those of loads, of short jobs and of pairs of data nodes are kept.
+// In addition to the metrics of assertions, those of the load phase, short jobs and pairs of data nodes are stored.
 func TestRowLoadProbesPairs(t *testing.T) {
 	d := &record.Dir{Summary: record.Summary{Trials: []record.Trial{
 		{ID: 1, State: record.TrialInterrupted},
@@ -147,7 +147,7 @@ func TestRowLoadProbesPairs(t *testing.T) {
 	}
 }
 
-// Of events that happen several times the mean is kept, the most, and how often that was.
+// For repeated events the mean, the maximum and the number are stored.
 func TestRowEvents(t *testing.T) {
 	cut := func(unresponsive float64, periods int) record.EventImpact {
 		return record.EventImpact{Name: "cut", Kind: "link_down",
@@ -166,7 +166,7 @@ func TestRowEvents(t *testing.T) {
 	}
 }
 
-// Each node's changes of membership are kept apart.
+// Membership changes are stored for each node.
 func TestRowMembershipChanges(t *testing.T) {
 	at := func(second int64) *record.Moment { return &record.Moment{NS: second * 1e9} }
 	line, err := json.Marshal(record.Event{
@@ -190,7 +190,7 @@ func TestRowMembershipChanges(t *testing.T) {
 	}
 }
 
-// What trials did over time is read again, with the parameters of their rows.
+// Metrics over time are read back with the parameters of their rows.
 func TestWriteAndReadPoints(t *testing.T) {
 	rows := []Row{{Trial: 3, Parameters: map[string]string{"scale": "1"}}}
 	points := []Point{{Trial: 3, T: 10, Parameters: rows[0].Parameters, Figures: map[string]float64{"goodput": 12.5}},
@@ -230,7 +230,7 @@ func TestReadRowsRejects(t *testing.T) {
 	}
 }
 
-// Of cuts it is told apart which hit links in use, and what each did.
+// Cuts of links in use are distinguished, with the effect of each.
 func TestRowLinksInUse(t *testing.T) {
 	cut := func(share, unresponsive float64) record.EventImpact {
 		h := record.EventImpact{Name: "cut", Kind: "link_down", Carried: &record.Carried{Rate: share * 1e6, Share: share}}

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// browser puts a program of the name chromium, a shell script, on a PATH of its own.
+// browser puts a shell script named chromium on a private PATH.
 func browser(t *testing.T, script string) (folder string) {
 	t.Helper()
 	folder = t.TempDir()

@@ -110,7 +110,7 @@ func TestLinearTicks(t *testing.T) {
 	}
 }
 
-// Where neighbouring floats are farther apart than ticks, counting on must still end.
+// If neighbouring floats are farther apart than ticks, the loop must still end.
 func TestTicksBeyondWholeFloats(t *testing.T) {
 	if n := len(Axis{}.fit([]float64{-1e17, 1e17 + 16}, 0, 100, 4).ticks); n > 12 {
 		t.Errorf("%d ticks", n)
@@ -127,7 +127,7 @@ func TestLogAxis(t *testing.T) {
 	}
 }
 
-// FuzzEscape: whatever a text holds, it stays the text of one element.
+// Any text remains the text of one element.
 func FuzzEscape(f *testing.F) {
 	for _, s := range []string{"", "plain", `<script>&"'`, "\x00\x1b[0m\xff\xfe", "]]>", "\ufffe"} {
 		f.Add(s)

@@ -15,9 +15,8 @@ import (
 	"skerry/internal/record"
 )
 
-// BenchmarkReport writes the report of a hundred trials of ten minutes on ten nodes and tells
-// its size. SKERRY_BENCH=FOLDER keeps the page there, for npm run bench to open; the page that
-// the data are put into is then the one that npm run build has made.
+// BenchmarkReport writes the report of a hundred trials of ten minutes on ten nodes and reports its size.
+// SKERRY_BENCH=FOLDER stores the page there for npm run bench, using the page built by npm run build.
 func BenchmarkReport(b *testing.B) {
 	dir := longRun(b, 100, 600)
 	skin := []byte(page)
@@ -48,7 +47,7 @@ func BenchmarkReport(b *testing.B) {
 	}
 }
 
-// longRun writes one trial and repeats it: five scales, the repetitions of each.
+// longRun writes one trial and repeats it: five scales with repetitions.
 func longRun(b *testing.B, trials, seconds int) string {
 	b.Helper()
 	must := func(err error) {

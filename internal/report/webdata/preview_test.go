@@ -12,8 +12,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// SKERRY_PREVIEW_RUNS=FOLDER,DIR... writes the reports of run directories into a folder, to look at
-// a page that npm run build has made.
+// SKERRY_PREVIEW_RUNS=FOLDER,DIR... writes the reports of run directories into a folder, to view a page built by npm
+// run build.
 func TestPreview(t *testing.T) {
 	folder, dirs, ok := strings.Cut(testkit.OptIn(t, "SKERRY_PREVIEW_RUNS",
 		"FOLDER,DIR... writes the reports of run directories into a folder"), ",")

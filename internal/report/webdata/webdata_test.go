@@ -112,7 +112,7 @@ func TestTrialDocument(t *testing.T) {
 	}
 }
 
-// The types of the front end say that no list is null.
+// The types of the front end declare that no list is null.
 func TestDocumentsContainNoNull(t *testing.T) {
 	damaged := t.TempDir()
 	if err := os.CopyFS(damaged, os.DirFS(stored)); err != nil {
@@ -283,7 +283,7 @@ func TestHundredTrialsStaySmall(t *testing.T) {
 	}
 }
 
-// Cells are compared by any kind of operation that they have, not by the one there was most of.
+// Cells are compared by any kind of operation that they have, not only by the most frequent one.
 func TestCellLatenciesByOperation(t *testing.T) {
 	doc := newRunOf(open(t, stored))
 	if diff := cmp.Diff([]string{"READ", "UPDATE"}, doc.Operations); diff != "" {
