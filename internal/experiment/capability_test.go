@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database"
 )
 
-// fake is a database with capabilities only.
+// fake is a database that only has capabilities.
 type fake struct {
 	database.Database
 	can database.Capabilities

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What an emulated cloud has is refused on a cluster that Skerry did not start, where it would have no effect.
+// Settings of an emulated cloud are rejected on an external cluster, where they would have no effect.
 func TestClusterMistakes(t *testing.T) {
 	const valid = "name: x\ndatabase: {name: redis, cluster: {servers: [\"10.0.0.1:6379\"]}}\nworkload: a\n"
 	if e, err := Parse("experiment.yaml", []byte(valid), nil, false); err != nil || e.NeedsLab() || len(e.DataNodes()) != 0 {

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/database"
 )
 
-// describer describes every file but those that are bad.
+// describer describes every file except bad ones.
 type describer struct {
 	fake
 	asked *[]string
@@ -77,7 +77,7 @@ func TestDescribedDatabase(t *testing.T) {
 			}
 		}
 	}
-	// What is described is what was digested, whatever becomes of the file.
+	// The description matches the digest, even if the file changes later.
 	if _, err := e.ResolveDatabase(all); err != nil {
 		t.Fatal(err)
 	}

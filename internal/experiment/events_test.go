@@ -11,7 +11,7 @@ import (
 	"skerry/internal/database"
 )
 
-// resizable is a database that can be resized, but for its first node.
+// resizable is a database that can be resized, except for its first node.
 type resizable struct{ fake }
 
 func (resizable) Fixed(nodes []string, _ database.Options) map[string]string {
@@ -29,7 +29,7 @@ func (anchored) Fixed(nodes []string, _ database.Options) map[string]string {
 	return fixed
 }
 
-// frail is one whose members hold the only copy of what they have.
+// frail is a database without replication.
 type frail struct{ fake }
 
 func (frail) Frail(int, database.Options) string { return "it takes its records with it" }
@@ -88,7 +88,7 @@ func TestUnsupportedEvents(t *testing.T) {
 	}
 }
 
-// A node that joins needs links to all others, as the first ones do.
+// A joining node needs links to all others, like the first ones.
 func TestJoiningNodesNeedLinks(t *testing.T) {
 	text := "name: x\nworkload: a\ndatabase: {name: redis, nodes: [a, b]}\nevents: [{at: 1s, join: c}]\n" +
 		"topology: {sites: [a, b, c], connect: none, links: [{between: [a, b], latency: 1ms}, {between: [b, c], latency: 1ms}]}\nclient: b\n"
@@ -126,7 +126,7 @@ events:
 	}
 }
 
-// An axis of lists of events is called by their names.
+// An axis of lists of events has their names as values.
 func TestAxisOfEvents(t *testing.T) {
 	e := parse(t, small+"matrix: {events: [[], [{name: shrink, at: 1s, leave: n1}, {name: grow, at: 9s, join: n1}]]}\n")
 	got := map[any]int{}

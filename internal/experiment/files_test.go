@@ -12,8 +12,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// Every file that some trial names is known by its contents, and is what it was when the
-// experiment was loaded, whatever becomes of it.
+// Every file that a trial names is recorded by its content at the time when the experiment was loaded.
 func TestFileDigests(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) {

@@ -21,9 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what the scenarios of testdata expect")
 
-// TestMistakes runs the scenarios of testdata: an archive with an experiment.yaml, the files
-// it names, what is set beside it (a line of the comment "set: PATH=VALUE" or "fast"), and
-// what is said of it. go test -update writes the last.
+// TestMistakes runs the scenarios of testdata: an archive with an experiment.yaml, the files that it names, overrides
+// (a line of the comment "set: PATH=VALUE" or "fast"), and the expected messages. go test -update writes the messages.
 func TestMistakes(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -77,7 +76,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Every experiment in the repository can be run, and so can its smoke run.
+// Every experiment in the repository is valid, and so is its short form.
 func TestReadyExperiments(t *testing.T) {
 	n := 0
 	err := filepath.WalkDir("../../experiments", func(path string, d fs.DirEntry, err error) error {
@@ -175,8 +174,8 @@ func TestWorkloadFile(t *testing.T) {
 	}
 }
 
-// Keys of a workload that inserts are drawn for the operations that the experiment or the file gives, also where time
-// ends the trial. The hottest record is the one that YCSB draws most often for that number.
+// Keys of an inserting workload are drawn for the operation count of the experiment or the file, also if time ends the
+// trial. The hottest record is the one that YCSB draws most often for that count.
 func TestExpectedOperations(t *testing.T) {
 	dir := t.TempDir()
 	mix := "requestdistribution=zipfian\nreadproportion=0.9\nupdateproportion=0\ninsertproportion=0.1\n"
@@ -224,7 +223,7 @@ func TestExpectedOperations(t *testing.T) {
 	}
 }
 
-// hottest is the record that a workload chooses most often while none of its inserts is acknowledged.
+// hottest returns the record that a workload selects most often while none of its inserts is acknowledged.
 func hottest(w ycsb.Workload) (most int64) {
 	g, drawn := ycsb.NewSource(w, 1).NewGenerator(), map[int64]int{}
 	for n := range uint64(20_000) {
@@ -237,7 +236,7 @@ func hottest(w ycsb.Workload) (most int64) {
 	return most
 }
 
-// The JSON of an experiment is an experiment file that says the same.
+// The JSON form of an experiment is an equivalent experiment file.
 func TestJSONIsAnExperiment(t *testing.T) {
 	e := parse(t, small+`
 client: {site: n2, memory: 1GiB}

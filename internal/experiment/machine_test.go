@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// What a machine cannot do of a file is noted, where the file asks for it.
+// Features that a machine lacks are noted if the file uses them.
 func TestDiskLimitNotes(t *testing.T) {
 	missing := errors.New("no such controller")
 	for name, tt := range map[string]struct {

@@ -67,13 +67,13 @@ func TestOrderDependsOnSeed(t *testing.T) {
 	if slices.Equal(one[:8], one[8:]) {
 		t.Errorf("both repetitions run as %v", one[:8])
 	}
-	// The order of a seed stays what it is, or old runs cannot be resumed.
+	// The order of a seed must not change, or old runs cannot be resumed.
 	if want := []int{7, 6, 3, 5, 2, 4, 8, 1}; !slices.Equal(one[:8], want) {
 		t.Errorf("seed 1 gives %v, want %v", one[:8], want)
 	}
 }
 
-// The outputs of SplitMix64 started at 1234567, as its reference implementation gives them.
+// The outputs of the reference implementation of SplitMix64 started at 1234567.
 func TestTrialSeed(t *testing.T) {
 	for i, want := range []uint64{6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821} {
 		if got := trialSeed(1234567, i+1); got != want {

@@ -63,7 +63,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// TestSinglePool: a single workload is one pool, without a name, at the experiment's client.
+// A single workload is one unnamed pool, at the experiment's client.
 func TestSinglePool(t *testing.T) {
 	e := parse(t, small)
 	if p := e.Pools(); len(p) != 1 || p[0].Name != "" || p[0].Node(e) != e.ClientNode() {
@@ -104,7 +104,7 @@ func TestInvalidPools(t *testing.T) {
 	}
 }
 
-// Workloads that write may be audited together where each has records of its own.
+// Writing workloads can be audited together if each has its own records.
 func TestAuditOfDisjointWriters(t *testing.T) {
 	two := func(second string) string {
 		return `name: two

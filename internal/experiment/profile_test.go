@@ -16,7 +16,7 @@ import (
 
 const ms = time.Millisecond
 
-// at samples one link's profile.
+// at samples the profile of one link.
 func at(t *testing.T, e Experiment, id string, times ...time.Duration) [][2]link.Quality {
 	t.Helper()
 	cloud, err := e.Cloud()
@@ -87,7 +87,7 @@ stop: {time: 10s}
 	}
 }
 
-// A trace with outages written as a bandwidth of 0 is refused once, with the way to write them.
+// A trace with outages written as a bandwidth of 0 is rejected once, with the correct form.
 func TestOutageInTrace(t *testing.T) {
 	trace, err := filepath.Abs("../../test/corpus/traces/lte-tunnel.csv")
 	if err != nil {
@@ -144,7 +144,7 @@ drift: {mobility: {sites: [{site: Ship, waypoints: [{at: 0s, lat: 0, lon: 0.5}, 
 	}
 }
 
-// A drift that brings a link nearer than its jitter allows is refused, with link and time.
+// A drift that reduces a latency below the range of its jitter is rejected, with link and time.
 func TestDriftBelowJitter(t *testing.T) {
 	const text = `
 name: x

@@ -18,7 +18,7 @@ workload: {name: a, records: 100}
 stop: {time: 20s}
 `
 
-// Which links are left as they are is known before the start, and what cannot be asked of them is refused.
+// The real links are known before the start, and settings that they cannot have are rejected.
 func TestRealLinks(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// withTrace loads an experiment beside a trace.
+// withTrace loads an experiment with a trace.
 func withTrace(t *testing.T, trace, text string) (Experiment, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func TestUnreachedTraces(t *testing.T) {
 	}
 }
 
-// The client stands at n1: its link to n2 follows the rows for n1 and n2.
+// The client is at n1: its link to n2 follows the rows for n1 and n2.
 func TestDriftNotes(t *testing.T) {
 	for name, tt := range map[string]struct {
 		trace string
@@ -85,7 +85,7 @@ drift: {steps: [{at: 2s, links: [{between: [n1, n2], loss: 100%}]}, {at: 20s, sc
 	}
 }
 
-// An outage at 0s begins with the measurement: no database could be set up over a dead link.
+// An outage at 0s begins with the measurement, because no database can be set up over a dead link.
 func TestOutageDuringSetup(t *testing.T) {
 	e, err := withTrace(t, header+"0,n1,n2,80,100%\n4,n1,n2,,1%", "")
 	if err != nil {
@@ -108,7 +108,7 @@ func TestOutageDuringSetup(t *testing.T) {
 	}
 }
 
-// Traces of the kind that others write, and what becomes of each.
+// Traces in the formats of other programs, with the result for each.
 func TestTraceCorpus(t *testing.T) {
 	for file, tt := range map[string]struct {
 		stop, refused string

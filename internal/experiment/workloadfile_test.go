@@ -46,8 +46,8 @@ func withFile(t *testing.T, file, workload, rest string) Experiment {
 	return e
 }
 
-// TestWorkloadCorpus: a file's settings hold where the experiment leaves them out. What has no effect is noted
-// with its file, line and reason.
+// The settings of a file apply unless the experiment overrides them. Settings without effect are noted with file, line
+// and reason.
 func TestWorkloadCorpus(t *testing.T) {
 	const (
 		histograms = "a trial always records its histograms in its directory"
@@ -116,7 +116,7 @@ func TestWorkloadCorpus(t *testing.T) {
 	}
 }
 
-// TestForeignWorkloadFile: the error on go-ycsb's class names the line of the file.
+// The error about go-ycsb's class names the line of the file.
 func TestForeignWorkloadFile(t *testing.T) {
 	text := "name: x\ntopology: mesh:3\ndatabase: redis\nworkload: {file: goycsb-redis.properties}\n"
 	_, err := Parse("../../test/corpus/workloads/x.yaml", []byte(text), nil, false)
@@ -125,7 +125,7 @@ func TestForeignWorkloadFile(t *testing.T) {
 	}
 }
 
-// TestFileOperationCount: keys are made for the operations that a file expects, also where time ends a trial.
+// Keys are drawn for the operation count of a file, also if time ends a trial.
 func TestFileOperationCount(t *testing.T) {
 	for _, c := range []struct {
 		stop string
@@ -138,7 +138,7 @@ func TestFileOperationCount(t *testing.T) {
 	}
 }
 
-// TestFilesOfParallelWorkloads: each workload has its file's threads and target; the experiment ends the trial.
+// Each workload has the threads and target of its file; the experiment ends the trial.
 func TestFilesOfParallelWorkloads(t *testing.T) {
 	e, err := Parse("../../test/corpus/workloads/x.yaml", []byte(`
 name: x
@@ -166,8 +166,8 @@ workloads:
 	}
 }
 
-// TestClientProperties: a misspelt property of the database's client is refused where it stands; one of another
-// database is noted, since a matrix may hold several databases.
+// A misspelt property of the database's client is rejected at its position. One of another database is noted, because a
+// matrix may contain several databases.
 func TestClientProperties(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "w"), []byte("recordcount=5\nredis.timeout=7\nredis.timout=7\n"), 0o600); err != nil {
@@ -212,7 +212,7 @@ func TestClientProperties(t *testing.T) {
 	}
 }
 
-// TestInvalidFileSettings: values that YCSB would refuse are refused at their line, also where the experiment wins.
+// Values that YCSB would reject are rejected at their line, also if the experiment overrides them.
 func TestInvalidFileSettings(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{

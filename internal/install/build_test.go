@@ -13,7 +13,7 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// compiled is a database that is compiled: its build writes the server.
+// compiled is a database whose build writes the server.
 func compiled(disk int64, compile func(context.Context, Workshop) error, tools ...string) Recipe {
 	r := demo
 	r.Build = &Build{Source: "demo-source/sid", Cost: "a second", Disk: disk, Tools: tools, Hint: "sudo apt-get install them", Compile: compile}
@@ -48,7 +48,7 @@ func TestBuildNeedsConsent(t *testing.T) {
 	}
 }
 
-// TestInterruptedBuildContinues interrupts a build: the next one finds what the first had.
+// A build is interrupted, and the next one continues with its files.
 func TestInterruptedBuildContinues(t *testing.T) {
 	var said []string
 	s := Store{Dir: t.TempDir(), Progress: func(step string) { said = append(said, step) }}

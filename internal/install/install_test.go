@@ -14,7 +14,7 @@ import (
 	"skerry/internal/base/advice"
 )
 
-// demo is a database that is one shell script.
+// demo is a database that consists of a shell script.
 var demo = Recipe{
 	Name: "demo", Programs: []string{"demo-server"}, VersionArgs: []string{"--version"},
 	Version: func(out string) string {
@@ -86,7 +86,7 @@ func TestRegisterAndFind(t *testing.T) {
 	if _, err := s.Register(ctx, demo, one); err != nil {
 		t.Fatal(err)
 	}
-	// What an interrupted install left goes with the next one.
+	// The next installation removes the leftovers of an interrupted one.
 	stale := filepath.Join(s.Dir, "demo", ".new-123")
 	if err := os.Mkdir(stale, 0o755); err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestRegisterAndFind(t *testing.T) {
 	}
 }
 
-// A user's program that is replaced after it was taken into use is asked again what it is.
+// The version of a user's program is read again if the program was replaced.
 func TestProgramReplaced(t *testing.T) {
 	s, ctx, dir := Store{Dir: t.TempDir()}, t.Context(), build(t, "demo 1")
 	m, err := s.Register(ctx, demo, dir)

@@ -80,8 +80,7 @@ func TestCentralMirror(t *testing.T) {
 	}
 }
 
-// repository serves jars as Maven Central does; the first breaks requests cuts off that
-// many answers half-way.
+// repository serves jars like Maven Central; it truncates the first breaks responses.
 type repository struct {
 	mu     sync.Mutex
 	files  map[string][]byte // by path
@@ -169,8 +168,7 @@ func TestInstallJars(t *testing.T) {
 		t.Errorf("left in downloads: %v", left)
 	}
 
-	// What is installed stays; another lock is another installation; another series is
-	// one beside it.
+	// The installation stays; another lock is another installation; another series is installed next to it.
 	if _, err := s.Install(t.Context(), r); err != nil {
 		t.Error(err)
 	}

@@ -14,15 +14,14 @@ import (
 	"skerry/internal/testkit"
 )
 
-// shop is a database whose maker has packages of its own: a server, and a router that not
-// everybody wants.
+// shop is a database with packages of its vendor: a server, and an optional router.
 var shop = install.Recipe{
 	Name: "shop", Programs: []string{"shopd"}, Optional: []string{"shops"}, VersionArgs: []string{"--version"},
 	Manual:  "the packages of its maker",
 	Version: func(out string) string { return strings.TrimPrefix(out, "shop ") },
 }
 
-// deb makes a package in dir that holds a program in usr/bin which prints text.
+// deb creates a package in dir with a program in usr/bin that prints text.
 func deb(t *testing.T, dir, name, architecture, program, text string) string {
 	t.Helper()
 	tree := t.TempDir()
@@ -42,7 +41,7 @@ func deb(t *testing.T, dir, name, architecture, program, text string) string {
 	return file
 }
 
-// TestOwnPackages installs packages that a user downloaded, as files and as a folder.
+// Packages downloaded by the user are installed, as files and as a folder.
 func TestOwnPackages(t *testing.T) {
 	testkit.Need(t, testkit.DpkgDeb)
 	dir := t.TempDir()
@@ -71,7 +70,7 @@ func TestOwnPackages(t *testing.T) {
 	}
 }
 
-// TestOwnPackagesRefused offers what cannot be installed. What was in use stays so.
+// Packages that cannot be installed are rejected, and the installation in use stays.
 func TestOwnPackagesRefused(t *testing.T) {
 	testkit.Need(t, testkit.DpkgDeb)
 	dir := t.TempDir()

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// aptStub stands in for apt: it answers for a system whose mirror is deb.invalid, and
-// knows valkey only with the configuration made for another suite.
+// aptStub replaces apt: it answers for a system with the mirror deb.invalid, and knows valkey only with the
+// configuration of another suite.
 const aptStub = `#!/bin/sh
 echo "$(basename $0) $*" >> "$ASKED"
 case "$(basename $0) $*" in
@@ -72,8 +72,7 @@ func TestOtherSuite(t *testing.T) {
 	}
 }
 
-// TestLoader runs a program of a closure: the "loader" is a script that shows how it
-// was called.
+// A program of a closure runs: the loader is a script that prints its arguments.
 func TestLoader(t *testing.T) {
 	root := t.TempDir()
 	for path, text := range map[string]string{

@@ -40,7 +40,7 @@ func TestRelink(t *testing.T) {
 	}
 }
 
-// TestPrepare installs what a function builds.
+// The output of a build function is installed.
 func TestPrepare(t *testing.T) {
 	s, r := Store{Dir: t.TempDir()}, demo
 	fail := errors.New("no compiler")
@@ -58,7 +58,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// TestManual is a database that only its maker gives away.
+// The database is only available from its vendor.
 func TestManual(t *testing.T) {
 	s, r := Store{Dir: t.TempDir()}, demo
 	r.Manual, r.Optional = "the archive demo-*.tgz from https://demo.invalid and unpack it", []string{"demo-router"}

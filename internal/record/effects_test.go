@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Runs from before effects were recorded read as if they had been.
+// Runs from before effects were recorded are read with the same effects.
 func TestEffectsOfOldRuns(t *testing.T) {
 	d := &Dir{Path: t.TempDir()}
 	folder := filepath.Join(d.Path, trialsDir, "1")

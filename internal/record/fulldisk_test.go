@@ -16,8 +16,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// smallDisk mounts a file system of size bytes that only the calling thread sees, in a
-// mount namespace that ends with it.
+// smallDisk mounts a file system of size bytes that only the calling thread sees, in a mount namespace that ends with
+// it.
 func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	testkit.Need(t, testkit.Root)

@@ -9,7 +9,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// FuzzOpen reads a run directory with any content: it opens or says why not.
+// FuzzOpen reads a run directory with any content: it opens or returns an error.
 func FuzzOpen(f *testing.F) {
 	f.Add([]byte(`{"schema":"skerry/run/v1","plan":[{"id":1}]}`), []byte(`{"schema":"skerry/summary/v1","trials":[{"id":1}]}`),
 		[]byte(`{"id":2,"state":"ok"}`), []byte(`{"t":1,"kind":"scale","message":""}`))

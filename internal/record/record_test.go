@@ -191,7 +191,7 @@ func TestUserOwnedLatestIsKept(t *testing.T) {
 	check(t, "latest", "mine", string(b), err)
 }
 
-// A run killed at any moment: no Finish, a trial open, its tables unwritten.
+// A run killed at any time: no Finish, a trial in progress, its tables unwritten.
 func TestResumeAfterKill(t *testing.T) {
 	w := create(t, 4)
 	finish(t, w, 1, Trial{State: TrialOK, Goodput: 11})
@@ -255,8 +255,7 @@ func TestResumeRepeatsSuspectTrials(t *testing.T) {
 	}
 }
 
-// A trial that is run again stands in for the attempt before, which is kept and listed; one that
-// only failed before is gone.
+// A repeated trial replaces the earlier attempt, which is stored and listed; an attempt that only failed is removed.
 func TestReplacedTrialsAreKept(t *testing.T) {
 	w := create(t, 2)
 	suspect := Verdict{State: Suspect, Reasons: []string{"late"}, Kinds: []string{"driver-late"}}
@@ -292,7 +291,7 @@ func TestTwoWritersOfOneRun(t *testing.T) {
 	}
 }
 
-// The rename of a trial's directory and the summary are two steps; a kill may fall between.
+// The rename of a trial's directory and the update of the summary are two steps; a kill may come in between.
 func TestTrialMissingFromSummary(t *testing.T) {
 	for _, damage := range []struct {
 		name string
@@ -405,7 +404,7 @@ func TestFileNames(t *testing.T) {
 	}
 }
 
-// A trial's own batches say how sure its mean is while nothing happens to it, and nothing once something did.
+// A trial's own batches give the interval of its mean if no event happened, and otherwise there is none.
 func TestSteady(t *testing.T) {
 	quiet := Trial{Interval: 3, Batches: 10}
 	if half, ok := quiet.SteadyInterval(); half != 3 || !ok {

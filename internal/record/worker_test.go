@@ -19,7 +19,7 @@ func work(t *testing.T, dir string) *Worker {
 	return w
 }
 
-// attemptAt begins an attempt and returns what ends it.
+// attemptAt begins an attempt and returns a function that ends it.
 func attemptAt(t *testing.T, w *Worker, id int) func(Trial) error {
 	t.Helper()
 	tw, err := w.OpenTrial(id)
@@ -47,8 +47,8 @@ func left(t *testing.T, dir string) []string {
 	return names
 }
 
-// Many places finish the same trial at once, while the writer collects: one of them is the result, it
-// stays the one that the writer has read, and nothing else is left.
+// Many workers finish the same trial at the same time while the writer collects: one of them is the result, it stays
+// the one that the writer has read, and nothing else remains.
 func TestRacingAttempts(t *testing.T) {
 	const racers, rounds = 8, 25
 	for range rounds {
@@ -93,8 +93,8 @@ func TestRacingAttempts(t *testing.T) {
 	}
 }
 
-// A machine that was thought dead ends its attempt after another place has measured the trial,
-// after that was replaced, and after the run is over: each time it changes nothing.
+// A machine considered dead ends its attempt after another worker has measured the trial, after that was replaced, and
+// after the end of the run: each time it changes nothing.
 func TestLateAttempt(t *testing.T) {
 	w := create(t, 2)
 	dead := []func(Trial) error{attemptAt(t, work(t, w.Dir()), 1), attemptAt(t, work(t, w.Dir()), 1), attemptAt(t, work(t, w.Dir()), 1)}
@@ -143,7 +143,7 @@ func TestLateAttempt(t *testing.T) {
 	}
 }
 
-// What failed is told, and gives way to what measured; what measured never gives way to what failed.
+// A failed result is reported, and replaced by a measured one, never the reverse.
 func TestFailedAttemptsGiveWay(t *testing.T) {
 	w := create(t, 1)
 	end := func(x Trial) {
@@ -197,8 +197,8 @@ func TestCollectAfterACrash(t *testing.T) {
 	}
 }
 
-// Where writing summary.json takes long it is written seldom: readers find what it lacks, a kill loses nothing, and a result in
-// place of one that it has is written at once.
+// If writing summary.json takes long, it is written rarely: readers find the missing results, a kill loses nothing, and
+// the replacement of a recorded result is written immediately.
 func TestSummaryLag(t *testing.T) {
 	w := create(t, 4)
 	lands := func(id int, goodput float64) {
@@ -265,7 +265,7 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// A plan of 100,000 trials is written, read and collected from without work that grows with its square.
+// A plan of 100,000 trials is written, read and collected without quadratic work.
 func TestLargePlan(t *testing.T) {
 	run := testRun(0)
 	run.Started = time.Time{}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// ended is a test that only notes how it ended.
+// ended is a test that only records how it ended.
 type ended struct {
 	testing.TB
 	how []string
@@ -23,7 +23,7 @@ func (e *ended) Fatalf(format string, args ...any) {
 	panic(e)
 }
 
-// TestNeedAndLacks: a feature that is missing skips a test, and fails it where it must be there.
+// A missing feature skips a test, and fails it if the feature is required.
 func TestNeedAndLacks(t *testing.T) {
 	here := Feature{"here", func() string { return "" }}
 	gone := Feature{"gone", func() string { return "not found" }}
@@ -57,7 +57,7 @@ func TestNeedAndLacks(t *testing.T) {
 	}
 }
 
-// TestOptIn: a test that runs on demand skips if it is not requested.
+// A test that runs on demand skips unless it is requested.
 func TestOptIn(t *testing.T) {
 	for value, want := range map[string][]string{
 		"":   {"skip: asked for by SKERRY_THIS: 5m runs it for five minutes"},

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestMain lets the test's program be one that tells the time when it is asked.
+// TestMain lets this test binary print the time on request.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == "clock" {
 		began := time.Now()

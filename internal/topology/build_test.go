@@ -12,7 +12,7 @@ import (
 	"skerry/internal/link"
 )
 
-// build makes a topology of YAML, with CSV files beside it.
+// build creates a topology from YAML, with CSV files.
 func build(t *testing.T, text string, files map[string]string) (Topology, error) {
 	t.Helper()
 	dir := t.TempDir()

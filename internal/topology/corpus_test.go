@@ -17,7 +17,7 @@ func readMatrixFile(file, more string) (Topology, error) {
 	return Spec{Matrix: MatrixSpec{Latency: corpus + "matrices/" + file, Average: more == "average"}}.Build(".", os.ReadFile)
 }
 
-// Matrices as other programs write them are read, or refused with one message for each cause.
+// Matrices in the formats of other programs are read, or rejected with one message per cause.
 func TestCorpusMatrices(t *testing.T) {
 	for file, want := range map[string][]string{
 		"regions-labelled.csv": {`the corner has "from/to", which is not a unit of the cells`},

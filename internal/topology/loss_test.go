@@ -58,7 +58,7 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// A spec in a record reads as the same spec.
+// A recorded spec is read as the same spec.
 func TestLossAsJSON(t *testing.T) {
 	for text, want := range map[string]string{"1%": `"1%"`, "{random: 1%, burst: {mean: 2%, length: 8}}": `{"random":"1%","burst":{"mean":"2%","length":8}}`} {
 		s, err := decodeSpec("t.yaml", []byte("defaults: {loss: "+text+"}"))
@@ -79,8 +79,8 @@ func TestLossAsJSON(t *testing.T) {
 	}
 }
 
-// TestDrawnBursts: a million packets through the userspace engine's model are lost at the share
-// and in the bursts that the topology says. Bounds are five standard errors.
+// A million packets through the model of the userspace engine have the configured loss and burst length, within five
+// standard errors.
 func TestDrawnBursts(t *testing.T) {
 	for text, want := range map[string]struct{ share, length float64 }{
 		"{burst: {mean: 1%, length: 5}}":           {0.01, 5},
@@ -108,8 +108,8 @@ func TestDrawnBursts(t *testing.T) {
 			}
 			before = now
 		}
-		// The share varies by what packets of one burst have in common: (2-r-p)/(r+p) times as
-		// much as if each were drawn on its own, at most.
+		// Packets of one burst are correlated, which increases the variance of the share by at most a factor of
+		// (2-r-p)/(r+p).
 		b := *q.Burst
 		share := float64(lost) / packets
 		deviation := math.Sqrt(want.share * (1 - want.share) * (2 - b.P - b.R) / (b.P + b.R) / packets)

@@ -107,8 +107,8 @@ links:
 	}
 }
 
-// The unnamed link of a pair is one of its own next to named ones, whichever comes first, and
-// its ID differs from the name of the pair.
+// The unnamed link of a pair is a separate link next to named ones, in any order, and its ID differs from the name of
+// the pair.
 func TestUnnamedParallelLink(t *testing.T) {
 	for _, text := range []string{
 		"- {name: spare, between: [a, b], rtt: 30ms}\n- {between: [a, b], rtt: 10ms}\n- {between: [b, a], loss: 1%}",

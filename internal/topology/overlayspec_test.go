@@ -25,7 +25,7 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-// TestOverlayAsJSON: a recorded experiment has the keys of the file.
+// A recorded experiment has the keys of the file.
 func TestOverlayAsJSON(t *testing.T) {
 	for want, spec := range map[string]Spec{
 		`{"from":"azure8"}`:                            {From: "azure8"},
@@ -39,7 +39,7 @@ func TestOverlayAsJSON(t *testing.T) {
 	}
 }
 
-// Under an overlay a client reaches other sites through the nodes of its own.
+// With an overlay, a client reaches other sites through the nodes of its own site.
 func TestClientUnderOverlay(t *testing.T) {
 	cloud, err := build(t, "from: azure8\nmesh: {links: 64}\noverlay: babel", nil)
 	if err != nil {

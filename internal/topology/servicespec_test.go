@@ -80,7 +80,7 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// What a file says of its service replaces what the file that it builds on says.
+// The service settings of a file override those of its base.
 func TestServiceOverridesBase(t *testing.T) {
 	over := Spec{Service: ServiceSpec{Kind: NodePort}}
 	base := Spec{Service: ServiceSpec{Kind: HostPort, Ports: "auto"}, Volumes: VolumeSpec{Kind: LoopVolume}}

@@ -47,7 +47,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestReplace: a file that others may not read is never readable by them.
+// A file that other users may not read is never readable by them.
 func TestReplace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	for _, text := range []string{"one", "2"} {

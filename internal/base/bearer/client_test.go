@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestAuto has servers begin at once with their user's own tokens: all take the same, which that
-// user's clients send to loopback alone, and no other user can read.
+// Servers start at the same time with their user's tokens: all use the same file, whose tokens the user's clients send
+// only to loopback, and no other user can read it.
 func TestAuto(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", dir)

@@ -46,8 +46,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestBudget has more on its way than there is room for: what is one too many is refused, small
-// requests are not, and with room again neither.
+// With more incoming bytes than the budget, excess requests are rejected, small requests are not, and none are when the
+// budget is free again.
 func TestBudget(t *testing.T) {
 	r := NewBudget(1 << 20)
 	large := strings.Repeat("x", 700_000)

@@ -9,8 +9,8 @@ import (
 	"skerry/internal/record"
 )
 
-// simulate is a measurement of so many seconds in which a direction gave its packets the spread that
-// draw returns, in ms, for a value of the jitter that changes every 80 ms.
+// simulate is a measurement in which the jitter of a direction changes every 80 ms; draw returns the spread of the
+// packets for a value of the jitter, in ms.
 func simulate(seed uint64, seconds int, q link.Quality, packets func(window int) int, draw func(x float64) float64) *record.Jitter {
 	r := rand.New(rand.NewPCG(4, seed))
 	table := q.Distribution.Table(512)
@@ -85,7 +85,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// A second with a change of the settings says nothing of the jitter, nor does the one after.
+// A second with a change of the settings is not used for the jitter, nor is the next one.
 func TestJitterAcrossChanges(t *testing.T) {
 	var c Checker
 	q := link.Quality{Latency: 50 * time.Millisecond, Jitter: 5 * time.Millisecond}
@@ -100,7 +100,7 @@ func TestJitterAcrossChanges(t *testing.T) {
 	}
 }
 
-// Correct jitter passes also where packets come in rare bursts of very different size.
+// Correct jitter also passes with rare bursts of very different sizes.
 func TestCorrectJitterPasses(t *testing.T) {
 	for _, d := range []link.Distribution{link.Normal, link.Uniform, link.Pareto, link.ParetoNormal} {
 		q := link.Quality{Latency: 50 * time.Millisecond, Jitter: 5 * time.Millisecond, Distribution: d}

@@ -12,7 +12,7 @@ import (
 
 var pune = Direction{"Pune~Seoul", "Pune", "Seoul"}
 
-// second is one second with so many packets, as an account has them.
+// second is one second of an account with a number of packets.
 func second(t int64, packets uint64, change func(*link.Account), set ...link.Quality) Second {
 	s := Second{Direction: pune, T: t, Length: time.Second, Counters: link.Counters{Packets: packets,
 		Account: link.Account{Known: true, Packets: packets}}}
@@ -76,7 +76,7 @@ func TestLaws(t *testing.T) {
 	}
 }
 
-// Each law has the worst of all directions.
+// Each law reports the worst direction.
 func TestLawsOfSeveralDirections(t *testing.T) {
 	var c Checker
 	back := second(3, 100, func(a *link.Account) { a.Fast, a.Early = breach(60, time.Second), breach(50, time.Millisecond) })

@@ -11,8 +11,8 @@ import (
 
 const trueMean = 1000
 
-// ar1 returns a first-order autoregressive series around trueMean: neighbours correlate by
-// phi, single values stray by sd.
+// ar1 returns a first-order autoregressive series around trueMean: neighbours have the correlation phi, single values
+// the deviation sd.
 func ar1(r *rand.Rand, n int, phi, sd float64) []float64 {
 	xs := make([]float64, n)
 	e := sd * r.NormFloat64()
@@ -31,8 +31,8 @@ func estimate(xs []float64) BatchInterval {
 	return b.Interval()
 }
 
-// The bounds are three standard errors (of 2,000 series, below 1 % each) around what the
-// table in batchmeans.go says.
+// The bounds are three standard errors (of 2,000 series, below 1 % each) around the values of the table in
+// batchmeans.go.
 func TestCoverage(t *testing.T) {
 	const series = 2000
 	for _, c := range []struct {
@@ -60,7 +60,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// Stopping by a look at the data costs coverage; the rule must bound that cost.
+// Stopping early by looking at the data reduces the coverage; the rule must bound that effect.
 func TestCoverageWhenStoppedEarly(t *testing.T) {
 	const series, longest = 300, 400
 	for _, c := range []struct{ phi, least float64 }{{0, 0.92}, {0.3, 0.89}, {0.6, 0.82}} {
@@ -108,7 +108,7 @@ func TestBatchesGrow(t *testing.T) {
 	}
 }
 
-// A steady start proves nothing while it is short.
+// A short steady start is not sufficient.
 func TestLuckyStartDoesNotStop(t *testing.T) {
 	b := NewBatchMeans()
 	for n := range 23 {
@@ -149,7 +149,7 @@ func TestReachedIsIdempotent(t *testing.T) {
 	}
 }
 
-// A cluster that is down is not a throughput known to be 0.
+// A cluster that is down does not have a throughput of 0.
 func TestZeroThroughputNeverStops(t *testing.T) {
 	b := NewBatchMeans()
 	for range 200 {

@@ -11,7 +11,7 @@ import (
 
 var machine = DriverMachine{Cores: 2, DriverCores: 2}
 
-// second has 90 operations of 10 ms and 10 that were held and took so long.
+// second has 90 operations of 10 ms and 10 delayed ones.
 func second(heldFor time.Duration, change func(*DriverSecond)) DriverSecond {
 	h := &load.Disturbance{For: 100 * time.Millisecond, Steal: 50 * time.Millisecond, Ended: 10}
 	s := DriverSecond{Interval: load.Interval{Length: time.Second, Disturbance: h}}

@@ -17,15 +17,15 @@ var limits = Limits{
 	ClientCPUShare: 0.9, HostCPUShare: 0.95, StealShare: 0.05, OthersShare: 0.1, Moved: 0.05,
 }
 
-// unknown is why the driver was late where no processor was taken from it, nor had it used its own up.
+// unknown is the reason of a late driver without steal and below its own CPU limit.
 var unknown = record.Stolen{LateLeftP99US: 9000, LateNotFullP99US: 9000}
 
-// stolen is a tenth of a measurement whose end moved by so much, and which alone was late.
+// stolen is a tenth of a measurement in which figures moved and only the driver was late.
 func stolen(moved float64) record.Stolen {
 	return record.Stolen{Share: 0.1, Left: 5000, LateLeftP99US: 300, LateNotFullP99US: 9000, Moved: moved, MovedBy: "p99"}
 }
 
-// whole is the evidence of a trial that can be believed.
+// whole is the evidence of a valid trial.
 func whole() Evidence {
 	return Evidence{
 		Links: Present([]record.LinkFidelity{{ID: "a~b", SetRTTMS: 35, Answered: true, RTTMS: 35.2, RTTErrorMS: 0.2, SetABbps: 1000,
@@ -61,7 +61,7 @@ func happened(events ...record.Event) func(*Evidence) {
 	return func(e *Evidence) { e.Events = Present(NewEvents(events)) }
 }
 
-// observed is the evidence of an account with this in it.
+// observed is the evidence with a changed account.
 func observed(change func(*record.LinkAccount)) func(*Evidence) {
 	return func(e *Evidence) {
 		a := e.Account.figure
@@ -70,7 +70,7 @@ func observed(change func(*record.LinkAccount)) func(*Evidence) {
 	}
 }
 
-// broken is a law that 86 of 120 packets broke in one second.
+// broken is a law that 86 of 120 packets violated in one second.
 func broken(law string, worstMS float64, times int64) func(*Evidence) {
 	return observed(func(a *record.LinkAccount) {
 		a.Broken = []record.LawViolation{{Law: law, Link: "Pune~Seoul", From: "Pune", To: "Seoul", T: 12, Packets: 86, Of: 120,
@@ -78,14 +78,14 @@ func broken(law string, worstMS float64, times int64) func(*Evidence) {
 	})
 }
 
-// jittered is a jitter of 5 ms with so much of it observed.
+// jittered is a jitter of 5 ms with an observed deviation.
 func jittered(mean, sd float64) func(*Evidence) {
 	return observed(func(a *record.LinkAccount) {
 		a.Jitter = &record.Jitter{Link: "a~b", To: "b", MeanMS: mean, MeanLimitMS: 0.6, SDMS: sd, SetSDMS: 5, LeastSDMS: 4.2, MostSDMS: 5.8}
 	})
 }
 
-// unconfirmed is a change of a link that so many packets did not obey.
+// unconfirmed is a change of a link that a number of packets did not obey.
 func unconfirmed(packets int64) func(*Evidence) {
 	return observed(func(a *record.LinkAccount) {
 		a.Changes = &record.Changes{}
@@ -164,7 +164,7 @@ func TestJudge(t *testing.T) {
 			"other programs used 0.64 of the 2 cores of the machine (limit 10 %)"},
 		"other work on a machine": {func(e *Evidence) { e.Others = Present(Use{0.64, 2, "rack-2"}) }, OtherWork, "of rack-2"},
 		"other work, not known":   {func(e *Evidence) { e.Others = Unknown[Use]("no control groups") }, "", ""},
-		// etcd at 200 operations/s beside other work: the driver had the higher weight and was on time.
+		// etcd at 200 operations/s on a busy machine: the driver had the higher weight and was on time.
 		"changed, and nobody late": {func(e *Evidence) {
 			e.Stolen = Present(record.Stolen{Share: 0.53, Left: 1800, LateLeftP99US: 300, LateNotFullP99US: 300, Moved: 0.55, MovedBy: "p99"})
 		}, Disturbed, "CPU time was stolen from the trial: without the marked 53 % of the measurement, p99 changes by 55.0 % (limit 5 %)"},
@@ -231,8 +231,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestMissingPieces: whichever piece of evidence is taken away, the trial is suspect, and the
-// reason says why there is none; one that was never handed over counts like one that is missing.
+// Without any one piece of evidence, the trial is suspect with the reason; a piece that was never provided counts as
+// missing.
 func TestMissingPieces(t *testing.T) {
 	taken := map[string]func(*Evidence){
 		"Links":        func(e *Evidence) { e.Links = Missing[[]record.LinkFidelity]("gone") },
@@ -276,7 +276,7 @@ func TestMissingPieces(t *testing.T) {
 	}
 }
 
-// What disturbed the machine and changed nothing is told of a valid trial.
+// A valid trial has a note about disturbances without effect.
 func TestNotes(t *testing.T) {
 	e := whole()
 	e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.013))
@@ -288,7 +288,7 @@ func TestNotes(t *testing.T) {
 		"the machine used 1.99 of its 2 cores, which changed little: round trips are 95 % of the latency": func(e *Evidence) {
 			e.HostCPU, e.Bound = Present(Use{Cores: 1.99, Of: 2}), Present(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
 		},
-		// Within its limit, or where the limit was raised, what the machine bound is valid, and not silently.
+		// A trial limited by the machine within the limit, or within a raised limit, is valid with a note.
 		"bound by the machine: its processors are 92 % busy": func(e *Evidence) {
 			e.HostCPU, e.Bound = Present(Use{Cores: 1.84, Of: 2}), Present(record.Bound{By: "machine", Text: "its processors are 92 % busy"})
 		},
@@ -317,7 +317,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// What fills processors would come again, as would what events and audits found.
+// Saturated CPUs, failed events and audit findings would recur.
 func TestTransientKinds(t *testing.T) {
 	for kind, want := range map[Kind]bool{Steal: true, OtherWork: true, Disturbed: true, DriverLate: true, LinkRTT: true, HostCPU: false,
 		DriverCPU: false, Audit: false, EventFailed: false, NoEvidence: false} {

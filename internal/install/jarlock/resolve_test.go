@@ -10,7 +10,7 @@ import (
 	"skerry/internal/install"
 )
 
-// TestLock makes a lock of a repository and reads it as an installation does.
+// A lock of a repository is created and read like by an installation.
 func TestLock(t *testing.T) {
 	dir := t.TempDir()
 	for _, path := range []string{

@@ -47,8 +47,7 @@ func TestParseMounts(t *testing.T) {
 	}
 }
 
-// fakeTree is a machine with version 2 alone, of plain files: the kernel of one machine
-// has each controller in one version only.
+// fakeTree is a machine with version 2 only, in plain files: a real kernel has each controller in one version only.
 func fakeTree(t *testing.T) (*Group, func(name string) string) {
 	t.Helper()
 	mount := t.TempDir()
@@ -119,7 +118,7 @@ func TestVersion2Usage(t *testing.T) {
 	}
 }
 
-// TestCreateWhileOthersRemove: the last lab takes skerry's own directory with it.
+// The last lab removes Skerry's own directory while another one is created.
 func TestCreateWhileOthersRemove(t *testing.T) {
 	tree := &Tree{v1: map[string]string{}, v2: t.TempDir()}
 	var labs errgroup.Group

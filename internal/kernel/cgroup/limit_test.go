@@ -26,7 +26,7 @@ func TestStricter(t *testing.T) {
 	}
 }
 
-// The bound is in force for the disk that a directory is on, and goes again.
+// The limit applies to the disk of a directory, and is removed again.
 func TestLimitDisk(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	tree, err := Open()
@@ -76,7 +76,7 @@ func TestLimitDisk(t *testing.T) {
 	}
 }
 
-// What is said of a directory is what a group on its disk finds.
+// The answer about a directory agrees with a group on its disk.
 func TestCheckDiskLimit(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	dir := t.TempDir()

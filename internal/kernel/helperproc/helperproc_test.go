@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A start that is given up says so, wherever in the conversation the process was killed.
+// An abandoned start is reported, wherever in the exchange the process was killed.
 func TestCancelledStart(t *testing.T) {
 	for name, job := range map[string]string{
 		"while it is told its job":    strings.Repeat("x", 1<<20), // more than a pipe holds

@@ -68,8 +68,7 @@ func TestCreateRefusesExistingPath(t *testing.T) {
 	}
 }
 
-// TestOnNewThreadKeepsProcessNamespace: the first thread of a process stands for the process
-// in /proc, and may not be left in another namespace.
+// The first thread represents its process in /proc, and must not stay in another namespace.
 func TestOnNewThreadKeepsProcessNamespace(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	before, err := ID("/proc/self/ns/net")
@@ -86,7 +85,7 @@ func TestOnNewThreadKeepsProcessNamespace(t *testing.T) {
 	}
 }
 
-// TestOnNewThreadSparesMainThread: it stands for the process in /proc and never ends.
+// The main thread represents the process in /proc and never ends, so it is not used.
 func TestOnNewThreadSparesMainThread(t *testing.T) {
 	for range 200 {
 		tid := 0

@@ -23,7 +23,7 @@ func TestParseRunDelay(t *testing.T) {
 	}
 }
 
-// The sum never decreases: threads that end keep what they waited, and an ID that is used again begins from 0.
+// The sum never decreases: the waits of ended threads count, and a reused ID starts at 0.
 func TestRunDelaysAddUp(t *testing.T) {
 	var r RunDelays
 	first, known := r.Update([]int{os.Getpid()})
@@ -42,8 +42,8 @@ func TestRunDelaysAddUp(t *testing.T) {
 	}
 }
 
-// BenchmarkRunDelays reads what a process with 400 threads waited, which is more than most databases have on three
-// nodes together.
+// BenchmarkRunDelays reads the waits of a process with 400 threads, more than most databases have on three nodes
+// together.
 func BenchmarkRunDelays(b *testing.B) {
 	end := make(chan struct{})
 	defer close(end)

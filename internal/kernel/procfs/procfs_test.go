@@ -63,7 +63,7 @@ func TestKill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The kernel lays the environment out a moment after Start returns.
+	// The environment becomes readable shortly after Start returns.
 	got := ""
 	for got == "" && p.Alive() {
 		got = ReadEnv(p.PID, "SKERRY_PROCFS_TEST")

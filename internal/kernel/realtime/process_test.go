@@ -15,7 +15,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// raiser is the argument that makes this test's binary raise itself, refused how it ends where it may not.
+// raiser is the argument with which this test binary raises itself; refused is its exit code if that is not permitted.
 const (
 	raiser  = "raise"
 	refused = 2
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// raiseAmidStarts raises this process while it starts threads, and returns those that have been missed.
+// raiseAmidStarts raises this process while it starts threads, and returns the missed threads.
 func raiseAmidStarts() error {
 	var threads sync.WaitGroup
 	defer threads.Wait()

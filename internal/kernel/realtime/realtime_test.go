@@ -47,7 +47,7 @@ func TestNilProcessKeepsPriority(t *testing.T) {
 	p.Restore()
 }
 
-// Threads that the runtime starts later have the priority, too. It is for life, so that another process takes it.
+// Threads that the runtime starts later have the priority, too. It is permanent, so a separate process is used.
 func TestRaisePermanently(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	const child = "SKERRY_TEST_FOREVER"
@@ -85,8 +85,7 @@ func TestRaisePermanently(t *testing.T) {
 	}
 }
 
-// What looks again and again whether another thread has done something lets that one run, where both
-// have one processor.
+// A thread that polls for another one lets that one run if both share a CPU.
 func TestThreadsTakeTurns(t *testing.T) {
 	testkit.Need(t, testkit.Root)
 	var allowed, one unix.CPUSet

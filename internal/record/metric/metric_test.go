@@ -9,7 +9,7 @@ import (
 	"skerry/internal/record"
 )
 
-// full is a trial in which everything happened.
+// full is a trial with all kinds of figures.
 func full() record.Trial {
 	took := 1.5
 	return record.Trial{
@@ -70,7 +70,7 @@ func TestUnknownNamesSuggestNearest(t *testing.T) {
 	}
 }
 
-// What the documentation lists is what an assertion may name, with the unit that it has.
+// The documentation lists all metrics of assertions, with their units.
 func TestDocs(t *testing.T) {
 	ofTrial, ofOperation, ofEvent := Docs()
 	if len(ofTrial) != len(trialMetrics) || len(ofEvent) != len(eventMetrics) {

@@ -8,7 +8,7 @@ import (
 	"skerry/internal/record/metric"
 )
 
-// A candidate that waits for its first trial is in no answer's way.
+// A candidate that waits for its first trial does not affect the answer.
 func TestWaitingCandidateIsNotMentioned(t *testing.T) {
 	measured := Verdict{ID: "a", Label: "a", Figures: []Figure{{Name: "p99", Mean: 3}}}
 	waiting := Verdict{ID: "b", Label: "b", Out: race.Waiting}
@@ -50,7 +50,7 @@ func TestShareIntervalEndsAtOne(t *testing.T) {
 	}
 }
 
-// TestFullShareIsShownExactly has what all trials had in full told as that: the race counts it as a little less, to take its logarithm.
+// A share of 100 % in all trials is shown exactly, although the race uses a slightly smaller value for its logarithm.
 func TestFullShareIsShownExactly(t *testing.T) {
 	f, _ := meanFigure([]record.Trial{{Outcomes: record.Outcomes{OK: 9}}, {Outcomes: record.Outcomes{OK: 7}}}, "availability")
 	if got := f.ranked(race.Standing{Quiet: 2, Score: leastShare, Low: leastShare / 2, High: 2 * leastShare}); got.String() != "100 %" {

@@ -21,7 +21,7 @@ import (
 	"skerry/internal/record"
 )
 
-// made is a database that is never started: its trials are made up.
+// made is a database that is never started: its trials are generated.
 type made struct {
 	*redis.Redis
 	name string
@@ -33,8 +33,8 @@ func (m made) Find(string, string) (database.Installation, error) {
 	return database.Installation{Database: m.name, Version: "1"}, nil
 }
 
-// registry has three databases: slow keeps everything, fast loses writes by design and by trial,
-// middle is in between and loses some when a site is lost.
+// registry has three databases: slow loses nothing, fast loses writes by design and in trials, middle loses some when a
+// site is lost.
 func registry() []database.About {
 	about := func(name string, choices ...database.Choice) database.About {
 		return database.About{
@@ -65,7 +65,7 @@ prefer: [p99, cost.memory]
 budget: 30m
 `
 
-// measure makes trials up: their p99 by database, and what is lost where a site is.
+// measure generates trials: their p99 by database, and lost writes when a site is lost.
 func measure(t *testing.T, count *int) Measure {
 	var lock sync.Mutex // heats may run side by side
 	return func(_ context.Context, source record.File, out string, _ Lane) (string, error) {
@@ -119,8 +119,8 @@ func plan(t *testing.T, dir, text string) *Contest {
 	return c
 }
 
-// The faster database loses writes on a bad day, one is left out by its design, and the answer
-// names the one that does what is needed.
+// The faster database loses writes on a bad day, one is excluded by its design, and the answer names the one that meets
+// the needs.
 func TestAnswer(t *testing.T) {
 	count := 0
 	c := plan(t, t.TempDir(), needsText)
@@ -152,8 +152,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// A contest that was cut off goes on with what is there, other needs are answered from it, and
-// trials under another load are not taken for these.
+// An interrupted race continues with its results, other needs are answered from them, and trials with another load are
+// not reused.
 func TestMeasurementsAreReused(t *testing.T) {
 	dir, all := t.TempDir(), 0
 	whole := plan(t, t.TempDir(), needsText)
@@ -214,7 +214,7 @@ func TestNoCandidateMeetsNeeds(t *testing.T) {
 	}
 }
 
-// Where every trial was suspect it is not known that none meets the needs.
+// If every trial was suspect, it is unknown whether a candidate meets the needs.
 func TestNoCandidateMeasured(t *testing.T) {
 	count := 0
 	by := measure(t, &count)
@@ -264,7 +264,7 @@ func TestMistakesInNeeds(t *testing.T) {
 	}
 }
 
-// The needs that newcomers begin with are right.
+// The example needs files are valid.
 func TestExamples(t *testing.T) {
 	paths, err := filepath.Glob("../../../examples/needs/*.yaml")
 	if err != nil || len(paths) < 3 {
@@ -300,7 +300,7 @@ func TestUnanswerableNeeds(t *testing.T) {
 	}
 }
 
-// issue is a needs file with everything in it: it is taken as it stands, and means what it says.
+// issue is a needs file with all keys, parsed exactly.
 const issue = `cloud: {from: azure8, mesh: {links: 24}}
 client: [Singapore, Dubai]
 load: {workload: b, target: 400, records: 100000}
@@ -316,7 +316,7 @@ consider: [slow, ...]
 budget: 40min
 `
 
-// TestLeaderPlacement has leaders stand at the nearest site that no bad day cuts off from the clients.
+// Leaders are placed at the nearest site that no bad day cuts off from the clients.
 func TestLeaderPlacement(t *testing.T) {
 	for lost, want := range map[string]string{"c": "b", "b": "c", "a": "b"} {
 		text := strings.Replace(
@@ -332,8 +332,7 @@ func TestLeaderPlacement(t *testing.T) {
 	}
 }
 
-// TestClientAtLostSite has a client go on reaching the nodes of its own site while no other site does: what is cut off is
-// the site, not who is there.
+// A client of an isolated site still reaches the nodes of this site: the site is cut off, not its nodes.
 func TestClientAtLostSite(t *testing.T) {
 	c := plan(
 		t, t.TempDir(),
@@ -392,7 +391,7 @@ func TestEveryNeedIsParsed(t *testing.T) {
 	}
 }
 
-// Trials side by side come to the same answer as one after the other, and the budget is what a clock shows.
+// Parallel and sequential trials give the same answer, and the budget is wall-clock time.
 func TestConcurrentHeats(t *testing.T) {
 	one, many := 0, 0
 	a, b := plan(t, t.TempDir(), needsText), plan(t, t.TempDir(), needsText+"parallel: 3\n")
@@ -421,8 +420,7 @@ func TestCostIsWallTime(t *testing.T) {
 	}
 }
 
-// A cell that was bound by the machine decides nothing: the candidate is measured on fewer nodes, and the
-// answer says so.
+// A cell limited by the machine decides nothing: the candidate is measured on fewer nodes, and the answer reports it.
 func TestReducedMembers(t *testing.T) {
 	for name, limit := range map[string]func(*record.Trial){
 		"bound by it": func(t *record.Trial) { t.Bound = &record.Bound{By: "machine", Text: "1.9 of 2 cores"} },
@@ -438,8 +436,8 @@ func TestReducedMembers(t *testing.T) {
 	}
 }
 
-// A need for a response time that is not met because servers waited for this machine decides nothing; one that is
-// met all the same, or that the database did not meet, does.
+// A response time that is not met because servers waited for this machine decides nothing. One that is met
+// nevertheless, or that the database did not meet, does.
 func TestMachineBoundLatencyIsVoid(t *testing.T) {
 	cause := func(by string, of bool) *record.LatencyBound {
 		c := record.LatencyCause{By: by, OfMachine: of, Text: "500 ms: round trips 10"}
@@ -529,7 +527,7 @@ func cannotCarry(t *testing.T, limit func(*record.Trial)) {
 	}
 }
 
-// rewrite changes what a run's trial says.
+// rewrite changes a trial of a run.
 func rewrite(dir string, change func(*record.Trial)) error {
 	path := filepath.Join(dir, "summary.json")
 	text, err := os.ReadFile(path)
@@ -547,7 +545,7 @@ func rewrite(dir string, change func(*record.Trial)) error {
 	return os.WriteFile(path, text, 0o644)
 }
 
-// A folder is one command's at a time, and keeps the needs that it was made with.
+// Only one command uses a folder at a time, and the folder keeps its needs.
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	c := plan(t, dir, needsText)
@@ -576,7 +574,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// All clients together keep within what a database takes of connections by default.
+// All clients together stay within the default connection limit of a database.
 func TestConnectionsOfAChoice(t *testing.T) {
 	for _, tt := range []struct{ clients, threads, want int }{{0, 32, 256}, {1, 32, 256}, {2, 32, 128}, {4, 32, 64}, {1, 100, 400}} {
 		n := Needs{Client: make([]string, tt.clients)}

@@ -44,7 +44,7 @@ func interrupted(t *testing.T) (string, Config) {
 	return dir, cfg
 }
 
-// A controller on another machine, whose lock is not seen here, keeps its run for as long as it lives.
+// A controller on another machine, whose lock is not visible here, keeps its run while it is alive.
 func TestControllerOnAnotherMachine(t *testing.T) {
 	newCluster(t, 4)
 	dir, cfg := interrupted(t)
@@ -68,7 +68,7 @@ func TestControllerOnAnotherMachine(t *testing.T) {
 	check(t, dir, 4)
 }
 
-// A controller that was thought dead, and finds its run with another machine, ends and writes nothing more.
+// A controller that was considered dead and finds its run taken over ends and writes nothing more.
 func TestSupersededController(t *testing.T) {
 	newCluster(t, -1)
 	dir, cfg := interrupted(t)

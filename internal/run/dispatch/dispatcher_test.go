@@ -42,7 +42,7 @@ func config(t testing.TB, sets ...string) Config {
 	}}
 }
 
-// check fails the test unless the run is complete, with each trial once, and nothing is left over.
+// check fails the test unless the run is complete, with each trial once, and nothing remains.
 func check(t *testing.T, dir string, trials int) *record.Dir {
 	t.Helper()
 	d, err := record.Open(dir)
@@ -67,7 +67,7 @@ func check(t *testing.T, dir string, trials int) *record.Dir {
 	return d
 }
 
-// Tasks that end without their results, each in its own way, are told apart and handed over again.
+// Tasks that end without results, each in a different way, are distinguished and resubmitted.
 func TestTasksAreResubmittedUntilResultsArrive(t *testing.T) {
 	c := newCluster(t, 3)
 	faults := []string{"NODE_FAIL", "CANCELLED", "PREEMPTED", "TIMEOUT", "FAILED", "COMPLETED"}
@@ -110,7 +110,7 @@ func TestTasksAreAbandonedAfterLimit(t *testing.T) {
 	check(t, dir, 4)
 }
 
-// A machine that ends its tasks at once without results gets no more of them, where others measure.
+// A machine that immediately ends its tasks without results gets no more of them, if others measure.
 func TestFaultyMachinesAreExcluded(t *testing.T) {
 	c := newCluster(t, 4)
 	if err := os.WriteFile(filepath.Join(c.dir, "barren-node0"), nil, 0o600); err != nil {
@@ -127,7 +127,7 @@ func TestFaultyMachinesAreExcluded(t *testing.T) {
 	}
 }
 
-// Trials that share a cluster are handed over together.
+// Trials that share a cluster are submitted together.
 func TestSharedClustersAreOneTask(t *testing.T) {
 	c := newCluster(t, 1)
 	dir, err := Run(t.Context(), config(t, "reuse=true", "repetitions=3"))
@@ -154,7 +154,7 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 	}
 }
 
-// A sweep that is interrupted leaves its tasks, and another one takes in what they measured without handing them over again.
+// An interrupted controller leaves its tasks, and the next one collects their results without resubmission.
 func TestInterruptedRunsAreResumed(t *testing.T) {
 	c := newCluster(t, -1)
 	cfg := config(t, "repetitions=4")
@@ -187,7 +187,7 @@ func TestInterruptedRunsAreResumed(t *testing.T) {
 	}
 }
 
-// What was printed, and a person has edited and submitted, is found and followed; the tasks that were not submitted are submitted.
+// Printed batches that a user has edited and submitted are found and followed; the remaining tasks are submitted.
 func TestPrintedBatchesAreFound(t *testing.T) {
 	c := newCluster(t, 2)
 	for _, submitted := range []bool{true, false} {
@@ -280,7 +280,7 @@ func TestUnavailableExecutor(t *testing.T) {
 	}
 }
 
-// Two controllers do not take care of one run.
+// Only one controller manages a run.
 func TestTwoControllers(t *testing.T) {
 	newCluster(t, -1)
 	cfg := config(t)
@@ -300,7 +300,7 @@ func TestTwoControllers(t *testing.T) {
 	}
 }
 
-// said is a writer that hands on what is written.
+// said is a writer that calls a function with each write.
 type said func(string)
 
 func (s said) Write(p []byte) (int, error) { s(string(p)); return len(p), nil }

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/run/runner"
 )
 
-// large is a plan of so many thousand trials, of a hundred cells.
+// large is a plan of thousands of trials in a hundred cells.
 func large(t testing.TB, thousands int) Config {
 	t.Helper()
 	return config(t, fmt.Sprintf("repetitions=%d", 10*thousands), "matrix={scale: [0.1, 0.2], workload.threads: ["+numbers(50)+"]}")
@@ -31,7 +31,7 @@ func numbers(n int) string {
 	return strings.Join(all, ", ")
 }
 
-// A plan that is larger than what the engine takes is handed over in arrays of what it takes.
+// A plan larger than the engine's limit is submitted in arrays of that limit.
 func TestLargePlansRespectLimits(t *testing.T) {
 	c := newCluster(t, -1)
 	cfg := large(t, 6)
@@ -64,7 +64,7 @@ func TestLargePlansRespectLimits(t *testing.T) {
 	}
 }
 
-// followedFor is long enough for the slowest case to ask the engine several times.
+// followedFor is long enough for the slowest case to poll the engine several times.
 const followedFor = time.Minute
 
 // BenchmarkLargePlan makes a plan of 100,000 trials, hands over what the stand-in of a cluster takes, and follows it for a

@@ -28,7 +28,7 @@ func TestClockOffset(t *testing.T) {
 	}
 }
 
-// A machine whose clock is another one, and whose program is, is told of once.
+// A machine with a different clock or a different program is reported once.
 func TestMachineWarnings(t *testing.T) {
 	c := newCluster(t, 1)
 	c.fault(t, "odd", 1)

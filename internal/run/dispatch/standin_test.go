@@ -184,7 +184,7 @@ func (c cluster) squeue() error {
 	return nil
 }
 
-// work measures the trials of a line, or comes to grief. On a machine with a file barren-MACHINE every task does.
+// work measures the trials of a line, or fails. On a machine with a file barren-MACHINE, every task fails.
 func (c cluster) work(dir, node, line string) (state string, err error) {
 	if _, err := os.Stat(filepath.Join(c.dir, "barren-"+node)); err == nil {
 		return "FAILED", nil

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/experiment"
 )
 
-// What a draft makes is an experiment that loads, with exactly what was answered.
+// A draft gives a valid experiment with exactly the answers.
 func TestEveryAnswerGivesValidFile(t *testing.T) {
 	drafts := map[string]Experiment{"defaults": DefaultExperiment()}
 	d := DefaultExperiment()
@@ -71,7 +71,7 @@ func TestParseEvent(t *testing.T) {
 	}
 }
 
-// TestEndless: neither time nor a count that a trial could reach ends it, and keys are drawn as if it had no count.
+// Neither time nor a reachable operation count ends an endless trial, and keys are drawn as without a count.
 func TestEndless(t *testing.T) {
 	d := DefaultExperiment()
 	d.Endless, d.Workload = true, "e"

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/database/all"
 )
 
-// interview answers the questions that hold a word with the next of its answers, others with Return.
+// interview answers questions that contain a word with the next of its answers, and others with Return.
 type interview struct {
 	answers map[string][]string
 	asked   []string
@@ -55,7 +55,7 @@ func must(t *testing.T, d Experiment) string {
 	return text
 }
 
-// A wrong answer is told and asked for again; a new topology brings sites of its own.
+// A wrong answer is reported and asked again; a new topology has its own sites.
 func TestAnswersAreCheckedImmediately(t *testing.T) {
 	i := &interview{answers: map[string][]string{
 		"Database": {"rediss", "etcd"}, "Topology": {"mesh:3"}, "Site": {"Atlantis", "n2"}, "Distance": {"far", "0.5 1"},

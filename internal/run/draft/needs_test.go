@@ -33,7 +33,7 @@ func registry() (list []database.About) {
 	return list
 }
 
-// What a form begins with can be chosen for, and reads back as it was meant, each kind of bad day included.
+// The defaults of the form are valid needs and are read back unchanged, with each kind of bad day.
 func TestDraftsAreValidNeeds(t *testing.T) {
 	s := DefaultNeeds()
 	for _, d := range Days() {
@@ -67,7 +67,7 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// A wrong answer is told and asked for again; another cloud has sites and bad days of its own.
+// A wrong answer is reported and asked again; another cloud has its own sites and bad days.
 func TestNeedsInterview(t *testing.T) {
 	i := &interview{answers: map[string][]string{"Your cloud": {"mesh:3"}, "requests come from": {"Atlantis", "n2"},
 		"Bad days": {"site_lost: n9", "site_lost: n3"}, "Databases": {"two"}, "a second": {"many", "50"}}}

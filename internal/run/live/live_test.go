@@ -49,7 +49,7 @@ func open(t *testing.T, dir, id string) *onlooker {
 	return &onlooker{t, bufio.NewReader(answer.Body), stop}
 }
 
-// next is the next event that is no ping.
+// next returns the next event except pings.
 func (o *onlooker) next() told {
 	o.t.Helper()
 	var e told
@@ -170,7 +170,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// An onlooker that was away for longer than the backlog lasts is told all again.
+// An onlooker that was disconnected for longer than the backlog receives the complete state again.
 func TestFollowAfterDroppedMessages(t *testing.T) {
 	f, dir := listen(t)
 	begin(f)
@@ -307,8 +307,8 @@ func TestSocketIsPrivate(t *testing.T) {
 	}
 }
 
-// BenchmarkSecond is what a second of a trial costs the run: a second of the driver and of
-// the nodes, of a usual cloud and of a large one.
+// BenchmarkSecond measures the cost of a second of a trial: a second of the driver and of the nodes, for a usual and a
+// large cloud.
 func BenchmarkSecond(b *testing.B) {
 	for _, nodes := range []int{8, 1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/machine/inventory"
 )
 
-// What is remembered of a lab elsewhere is what was kept, until it is forgotten.
+// The record of a lab on other machines is stored until it is removed.
 func TestLabStore(t *testing.T) {
 	m := OpenLabStore(t.TempDir())
 	want := []RemoteLab{
@@ -43,7 +43,7 @@ func TestLabStore(t *testing.T) {
 	}
 }
 
-// A lost machine may be left out unless an experiment places a node on it.
+// A lost machine may be excluded unless an experiment places a node on it.
 func TestIsOptional(t *testing.T) {
 	for name, c := range map[string]struct {
 		m     inventory.Entry

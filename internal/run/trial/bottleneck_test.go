@@ -59,7 +59,8 @@ func TestQueueDelay(t *testing.T) {
 	}
 }
 
-// Of nodes at different distances, each with an eighth of the requests, the tail's round trip is the farthest one's.
+// With nodes at different distances and an eighth of the requests each, the tail's round trip is that of the farthest
+// node.
 func TestRoundTripPercentile(t *testing.T) {
 	var links []lab.Link
 	var used []bottleneck.LinkUse

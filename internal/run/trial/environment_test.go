@@ -9,7 +9,7 @@ import (
 	"skerry/internal/database"
 )
 
-// unsettled is a cluster that serves after it has said so many times that it does not.
+// unsettled is a cluster that serves after a number of negative answers.
 type unsettled struct {
 	database.Cluster
 	refusals int
@@ -31,8 +31,7 @@ func (c *unsettled) Ready(context.Context) error {
 func (c *unsettled) Failed() <-chan struct{} { return c.failed }
 func (c *unsettled) Err() error              { return errKilled }
 
-// TestWaitReady: a cluster that rearranges itself is waited for, one that has failed or whose
-// trial is over is not.
+// The trial waits for a cluster that is rearranging, but not for a failed one, nor after its own end.
 func TestWaitReady(t *testing.T) {
 	closed := make(chan struct{})
 	close(closed)

@@ -7,7 +7,7 @@ import (
 	"skerry/internal/link"
 )
 
-// A link is in use by what it carried in the last seconds, not by what it carried once.
+// A link is in use according to its traffic in the last seconds, not earlier.
 func TestRecentTraffic(t *testing.T) {
 	var c recentTraffic
 	begin := time.Now()

@@ -17,15 +17,14 @@ import (
 	"skerry/internal/record"
 )
 
-// wide are limits that nothing of a machine under load exceeds: what is tested here is whether
-// evidence is there.
+// wide are limits that no busy machine exceeds: these tests check that evidence exists.
 var wide = verdict.Limits{
 	RTTErrorMS: 0.5, BandwidthError: 0.05, EventLateUS: 1e12, EmulatorLateUS: 1e12, ClientLateUS: 1e12,
 	ClientCPUShare: 1e6, HostCPUShare: 1e6, StealShare: 1e6, OthersShare: 1e6, Moved: 1e6,
 }
 
-// foundIn is what the parts of a trial find when all goes well: the drive is a real one of a
-// second against a database that answers at once, the rest is what the lab's parts hand over.
+// foundIn has the findings of a successful trial: a real drive of a second against a database that answers immediately,
+// and generated findings of the lab.
 func newFindings(t *testing.T) findings {
 	t.Helper()
 	p, _ := ycsb.Builtin("a")
@@ -54,13 +53,13 @@ func newFindings(t *testing.T) findings {
 	}
 }
 
-// removeLateness has the emulator not tell how late it was.
+// removeLateness removes the emulator's lateness.
 func removeLateness(f *findings) {
 	f.machines = slices.Clone(f.machines)
 	f.machines[0].late = link.Lateness{}
 }
 
-// TestMissingEvidenceMakesTrialSuspect: evidence that does not apply to the trial is not missing.
+// Evidence that does not apply to the trial is not missing.
 func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 	whole := newFindings(t)
 	for name, tt := range map[string]struct {

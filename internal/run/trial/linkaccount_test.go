@@ -32,8 +32,8 @@ events:
 fidelity: {host_cpu: 100%, client_late: 1s, emulator_late: 1s, event_late: 1s, steal: 100%}
 `
 
-// On the userspace engine every packet obeys what is set while the links change, each change is confirmed by
-// packets, and the seconds in directions.parquet are all that was carried.
+// On the userspace engine every packet obeys the settings while the links change, packets confirm each change, and the
+// seconds in directions.parquet contain all traffic.
 func TestTrialRecordsLinkAccount(t *testing.T) {
 	x, dir := runIn(t, changing, t.TempDir())
 	a := x.Fidelity.Account
@@ -84,8 +84,8 @@ func TestTrialRecordsLinkAccount(t *testing.T) {
 	}
 }
 
-// Seconds are those of the measurement alone, a direction without packets has none, and what comes after the last
-// whole second counts too.
+// Only seconds of the measurement are recorded, a direction without packets has none, and the rest after the last whole
+// second counts, too.
 func TestLinkAccount(t *testing.T) {
 	zero := time.Unix(1000, 0)
 	at := func(d time.Duration) time.Time { return zero.Add(d) }

@@ -8,7 +8,7 @@ import (
 	"skerry/internal/link/probe"
 )
 
-// A direction whose trains were disturbed among others, or never kept it busy, is measured by itself.
+// A direction whose trains were disturbed, or never saturated it, is measured separately.
 func TestConfirmBandwidth(t *testing.T) {
 	const set = 50_000_000
 	good := probe.TrainResult{Packets: 60, BPS: set, Share: 0.9, Even: 1}

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/load"
 )
 
-// TestMain lets the tests' trials start this program as their emulator and their driver.
+// TestMain lets trials of the tests start this program as their emulator and their driver.
 func TestMain(m *testing.M) {
 	if len(os.Args) < 3 || os.Args[1] != "agent" {
 		os.Exit(m.Run())

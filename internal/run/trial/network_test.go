@@ -11,8 +11,7 @@ import (
 	"skerry/internal/record"
 )
 
-// What real links were is over all of a trial's echoes, and a link without configured values is off by
-// nothing.
+// The summary of a real link covers all echoes of a trial, and a link without configured values has no error.
 func TestRealLinksSummary(t *testing.T) {
 	k := lab.Link{ID: "a~b", A: "a", B: "b", Real: true, Way: 10 * time.Millisecond}
 	r := newRealLinks([]lab.Link{k})

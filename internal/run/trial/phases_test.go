@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// TestPhases has many trials go through many rounds: whenever one measures none sets up or probes, whichever
-// probes is alone, and all come to their end.
+// Many trials pass many rounds: while one measures, none sets up or probes; one probes at a time; and all complete.
 func TestPhases(t *testing.T) {
 	turns := NewPhaseScheduler()
 	var setting, probing, measuring atomic.Int64
@@ -51,8 +50,8 @@ func TestPhases(t *testing.T) {
 	all.Wait()
 }
 
-// TestPhasesMeasureTogether has trials that set up together measure together, and probe before that: the first one
-// to probe does not measure while another one wants to.
+// Trials that set up together probe first and then measure together: the first one to probe does not measure while
+// another one waits to probe.
 func TestPhasesMeasureTogether(t *testing.T) {
 	turns := NewPhaseScheduler()
 	a, b := trialPhase{scheduler: turns}, trialPhase{scheduler: turns}
@@ -93,7 +92,7 @@ func TestPhasesMeasureTogether(t *testing.T) {
 	b.leave()
 }
 
-// A trial that fails or is interrupted holds no other up.
+// A trial that fails or is interrupted does not block others.
 func TestPhasesAfterLeave(t *testing.T) {
 	turns := NewPhaseScheduler()
 	a, b, c := trialPhase{scheduler: turns}, trialPhase{scheduler: turns}, trialPhase{scheduler: turns}

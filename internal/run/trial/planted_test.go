@@ -12,8 +12,7 @@ import (
 	"skerry/internal/record"
 )
 
-// TestPlantedFaults runs trials on an emulator with a fault (package planted). Each is suspect, for
-// a link that did not do what was set.
+// Trials on an emulator with a planted fault (package planted) are suspect, because a link violated its settings.
 func TestPlantedFaults(t *testing.T) {
 	slow := "events=[{name: slow, at: 500ms, for: 1s, bandwidth: {ids: [client~Bergen, client~Narvik], set: 200kbit}}]"
 	far := "events=[{name: far, at: 500ms, for: 1s, latency: {ids: [client~Bergen, client~Narvik], add: 4ms}}]"

@@ -43,7 +43,7 @@ func TestOtherUseExcludesRun(t *testing.T) {
 			t.Errorf("%s: %+v, known %v, unknown %v; want %g", name, use, known, unknown, tt.want)
 		}
 	}
-	// What a machine cannot tell makes no trial suspect.
+	// Unknown facts of a machine make no trial suspect.
 	if v := verdict.Judge(verdict.Evidence{Others: verdict.Unknown[verdict.Use]("why")}, verdict.Limits{}); len(v.Notes) != 1 {
 		t.Errorf("notes %q", v.Notes)
 	}

@@ -16,7 +16,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// small is a trial of a few seconds that has every piece of evidence there is.
+// small is a trial of a few seconds with all kinds of evidence.
 const small = `
 name: small
 engine: userspace
@@ -34,8 +34,7 @@ audit: true
 fidelity: {host_cpu: 100%, client_late: 1s, emulator_late: 1s, event_late: 1s, steal: 100%}
 `
 
-// runSmall runs the small trial, with what is set beside it, in a lab whose nodes' directories
-// are in dataDir.
+// runSmall runs the small trial with overrides, in a lab whose nodes' directories are in dataDir.
 func runSmall(t *testing.T, dataDir string, sets ...string) record.Trial {
 	t.Helper()
 	x, _ := runIn(t, small, dataDir, sets...)
@@ -92,7 +91,7 @@ func runIn(t *testing.T, text, dataDir string, sets ...string) (record.Trial, *r
 	return dir.Summary.Trials[0], dir
 }
 
-// A trial on a real lab and a real database hands every piece of its evidence over.
+// A trial on a real lab and a real database has every piece of its evidence.
 func TestTrialHasAllEvidence(t *testing.T) {
 	x := runSmall(t, t.TempDir())
 	if slices.Contains(x.Verdict.Kinds, string(verdict.NoEvidence)) || len(x.Verdict.Kinds) != len(x.Verdict.Reasons) {
@@ -113,8 +112,8 @@ func TestTrialHasAllEvidence(t *testing.T) {
 	}
 }
 
-// A flavor that this machine cannot hold nodes to, here the throughput of a disk where
-// directories are in memory, makes a trial suspect.
+// A flavor that this machine cannot enforce, here the throughput of a disk while directories are in memory, makes a
+// trial suspect.
 func TestUnsupportedFlavorMakesTrialSuspect(t *testing.T) {
 	memory, err := os.MkdirTemp("/dev/shm", "skerry-trial-")
 	if err != nil {

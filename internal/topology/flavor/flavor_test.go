@@ -29,7 +29,7 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// drive lets a machine want so many cores for a while and returns what it got, in cores.
+// drive lets a machine demand a number of cores for a while and returns the cores that it got.
 func drive(a *creditAccount, vcpus, wants float64, d time.Duration) float64 {
 	total := time.Duration(0)
 	for range d / slot {
@@ -112,7 +112,7 @@ func TestStealModelIsSeeded(t *testing.T) {
 	}
 }
 
-// busy is a machine that uses whatever it may.
+// busy is a machine that uses its whole quota.
 type busy struct {
 	quota           float64
 	used, throttled time.Duration
