@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exhausted is a listener whose first accept fails for lack of file descriptors.
+// exhausted is a listener whose first accept fails because no file descriptor is left.
 type exhausted struct {
 	net.Listener
 	once sync.Once

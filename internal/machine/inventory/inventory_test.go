@@ -86,7 +86,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// kubectl replaces the real one, for lack of a cluster.
+// kubectl replaces the real one, because there is no cluster.
 const kubectl = `#!/bin/sh
 case "$*" in
 "--context lab get pods --selector app=x --output json") echo '{"items": [

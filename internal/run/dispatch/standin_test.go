@@ -47,7 +47,7 @@ type job struct {
 	Avoid  string // the machine that it may not use
 }
 
-// node is where an element runs: one of three machines, in turn, but for the one to avoid.
+// node is where an element runs: one of three machines, in turn, except the one to avoid.
 func (j job) node(i int) string {
 	node := fmt.Sprintf("node%d", i%3)
 	if node == j.Avoid {
