@@ -43,7 +43,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// A binary without the front end writes no report and says why; a run's table is printed, and its figures can be exported.
+// A binary without the front end writes no report and reports the reason; a run's table is printed, and its figures can
+// be exported.
 func TestReportWithoutFrontEnd(t *testing.T) {
 	dir := finishedRun(t)
 	for _, args := range []string{"report", "report --out other.html", "report --png other.png"} {
@@ -68,7 +69,7 @@ func TestReportWithoutFrontEnd(t *testing.T) {
 	}
 }
 
-// finishedRun makes a run of one trial below a working directory of the test's own.
+// finishedRun creates a run of one trial in a working directory of the test.
 func finishedRun(t *testing.T) string {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/testkit"
 )
 
-// The Unix user without rights.
+// The unprivileged Unix user.
 const nobody = 65534
 
 // unprivileged is a folder where an unprivileged user may run skerry.
@@ -41,7 +41,7 @@ func newUnprivileged(t *testing.T) unprivileged {
 			err = errors.Join(err, os.Chown(filepath.Join(u.dir, name), nobody, nobody))
 		}
 	}
-	// The test's directory is the user's only below its first level.
+	// The test's directory belongs to the user only below its first level.
 	for dir := u.dir; dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		err = errors.Join(err, os.Chmod(dir, 0o755))
 	}
@@ -65,7 +65,7 @@ func (u unprivileged) command(line ...string) *exec.Cmd {
 	return cmd
 }
 
-// skerry runs skerry and returns what it printed, on both ways.
+// skerry runs skerry and returns its standard output and standard error.
 func (u unprivileged) skerry(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	out, err := u.command(append([]string{u.exe}, args...)...).CombinedOutput()
@@ -90,7 +90,7 @@ func needUserNamespaces(t *testing.T) unprivileged {
 	return u
 }
 
-// What passes between two nodes; perl is part of every Debian.
+// A connection between two nodes; perl is part of every Debian.
 const (
 	serverText = `$s = IO::Socket::INET->new(LocalPort => 7777, Listen => 1) or die $!; $c = $s->accept; print $c "hello"`
 	clientText = `for (1 .. 600) { last if $c = IO::Socket::INET->new("n1:7777"); select undef, undef, undef, .05 } print <$c>`
@@ -132,8 +132,7 @@ func TestLabWithoutRoot(t *testing.T) {
 	u.empty(t)
 }
 
-// TestHolderKilled: a rootless lab does not outlive the process that keeps its namespace,
-// and what is left is cleared from outside.
+// A rootless lab does not outlive the process that keeps its namespace, and its leftovers are removed from outside.
 func TestHolderKilled(t *testing.T) {
 	u := needUserNamespaces(t)
 	u.skerry(t, 0, "lab", "up", "pair")
@@ -156,7 +155,7 @@ func TestHolderKilled(t *testing.T) {
 	u.empty(t)
 }
 
-// empty fails the test when something of a lab is left.
+// empty fails the test if anything of a lab remains.
 func (u unprivileged) empty(t *testing.T) {
 	t.Helper()
 	if left, _ := filepath.Glob(filepath.Join(u.dir, "*/skerry*/*")); len(left) > 0 {

@@ -12,14 +12,13 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		// With its signals: what waits for one alone, as a rootless lab's holder does, Go would end as
-		// deadlocked where there is none to come and no C library.
+		// With signals: Go would end a process that waits only for a signal, like the holder of a rootless lab, as
+		// deadlocked without cgo.
 		"skerry": func() { os.Exit(cli.Main(run)) },
 	})
 }
 
-// TestScript runs the scenarios of testdata/script: each says what a person types and
-// what they see.
+// TestScript runs the scenarios of testdata/script: commands of a user and their output.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script", Condition: testkit.Condition(programs()...),
@@ -31,7 +30,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// programs are what skerry install has.
+// programs are those of skerry install.
 func programs() (known []testkit.Feature) {
 	for _, r := range recipes() {
 		known = append(known, testkit.Installed(r))

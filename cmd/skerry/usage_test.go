@@ -33,7 +33,7 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 	}
 }
 
-// Commands that are a program of their own now name it.
+// Commands that moved to another program name it.
 func TestMovedCommandsNameTheirProgram(t *testing.T) {
 	for line, want := range map[string]string{"hydra node --config x": "hydra", "metadata": "metad"} {
 		if code, _, errs := skerry(t, strings.Fields(line)...); code != cli.ExitError || !strings.Contains(errs, "is now the program "+want) {

@@ -88,7 +88,7 @@ func TestValidateCommand(t *testing.T) {
 	}
 }
 
-// A valid file that cannot be run here says what is missing: the database's program, or the client's.
+// A valid file that cannot run here reports the missing program of the database or the client.
 func TestValidateReportsMissingFeatures(t *testing.T) {
 	for name, tt := range map[string]struct{ ends, want string }{
 		"the database": {"client: {protocol: redis}\ninstall: {programs: [nosuch-database], advice: build it}\n", "nosuch-database"},

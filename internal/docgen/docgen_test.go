@@ -31,7 +31,7 @@ func TestCommittedFilesAreCurrent(t *testing.T) {
 	}
 }
 
-// The front end has no types but those that follow from Go's.
+// The front end uses only types generated from Go's.
 func TestTypesWithoutPackage(t *testing.T) {
 	types, err := TypeScript(root)
 	if err != nil {
@@ -48,8 +48,7 @@ func TestTypesWithoutPackage(t *testing.T) {
 	}
 }
 
-// Every database has a smoke experiment that is one, and none is left of a database that is
-// no more.
+// Every database has a valid smoke experiment, and removed databases have none.
 func TestSmokeExperiments(t *testing.T) {
 	want := make(map[string]bool)
 	for _, a := range all.Registry() {

@@ -9,8 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The notice names what the program holds and nothing else, with the versions of go.mod and
-// of the front end's lock.
+// The notice names exactly the parts of the program, with the versions of go.mod and of the front end's lock file.
 func TestNoticeIsCurrent(t *testing.T) {
 	parts, err := collectParts(t.Context(), root)
 	if err != nil {

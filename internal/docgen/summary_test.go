@@ -12,7 +12,7 @@ import (
 	"skerry/docs"
 )
 
-// node is what the test understands of a JSON Schema; what else one holds it refuses.
+// node is the supported subset of a JSON Schema; other keys are rejected.
 type node struct {
 	Ref         string          `json:"$ref"`
 	Defs        map[string]node `json:"$defs"`
@@ -40,7 +40,7 @@ func published(t *testing.T) node {
 	return root
 }
 
-// wrong tells where a value is not as a schema has it; every key must be known.
+// wrong returns the positions at which a value violates a schema; every key must be known.
 func (root node) wrong(n node, v any, at string) (all []string) {
 	if name, ok := strings.CutPrefix(n.Ref, "#/$defs/"); ok {
 		n = root.Defs[name]
@@ -90,7 +90,7 @@ func (root node) wrong(n node, v any, at string) (all []string) {
 	return all
 }
 
-// A run's summary is as the published schema has it.
+// The summary of a run conforms to the published schema.
 func TestSummaryMatchesSchema(t *testing.T) {
 	text, err := os.ReadFile("../report/webdata/testdata/two-distances/summary.json")
 	if err != nil {
@@ -114,7 +114,7 @@ func TestSummaryMatchesSchema(t *testing.T) {
 // unitless are numbers that have no unit: counts, shares and ordinals.
 var unitless = regexp.MustCompile(`^(id|repetition|cluster_of|beside|planned|goodput_batches|retries|ok|failed|unknown|dropped|count|unresponsive_periods|emulator_drops|host_cores|waiting|keys|operations|overshoot_ops|dip_ops|dip_depth|availability|availability_time|measured|worst_bandwidth_error|t|moved|left|writes_refused|history_operations|sent|lost|packets|directions|of|times|total|in_effect|no_packet|superseded|unconfirmed|expected_operations|expected_inserts|[a-z_]*(share|writes|writes_in_doubt|copies|values|keys|replicas|records|repaired|stolen|reads|behind))$`)
 
-// units end the names of numbers; latencies have theirs in the name of what holds them.
+// units are the suffixes of names of numbers; latencies have theirs in the name of their parent.
 var units = regexp.MustCompile(`(_s|_ms|_us|_bytes|_bps|_ops_s|_cores|_cores_max_1s)$|^(bytes|cores|mean|p50|p95|p99|p999|max)$`)
 
 func TestSummaryNumbersHaveUnits(t *testing.T) {

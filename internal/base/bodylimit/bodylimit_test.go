@@ -67,8 +67,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBody sends requests that stall and that announce more than they send: they hold nothing but
-// what has come, and end.
+// Requests that stall or announce more than they send hold only the received bytes, and end.
 func TestBody(t *testing.T) {
 	room, came := NewBudget(0), make(chan error, 10)
 	var patience time.Duration

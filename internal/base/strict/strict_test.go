@@ -133,7 +133,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// bomb stands for 10^20 values in 21 lines.
+// bomb expands to 10^20 values in 21 lines.
 func bomb() string {
 	var b strings.Builder
 	b.WriteString("a0: &a0 x\n")
@@ -214,7 +214,7 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// Whatever the text, decoding ends without a panic and every problem has a place.
+// Decoding any text ends without a panic, and every problem has a position.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{"name: a", "owner: {name: x}\nstaff: [a, {b: c}]", "a: &x [*x]", "? {a: b}\n: c", "<<: {a: b}", "name: |\n  x\n", "- - -", "{", "\t", "a: !!str 1", "%YAML 1.2\n---\na: b"} {
 		f.Add(s)
@@ -229,7 +229,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// tuned takes keys that it does not know.
+// tuned accepts unknown keys.
 type tuned struct {
 	Kind   string                    `yaml:"kind"`
 	Others map[string]map[string]any `yaml:",rest"`

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/base/varint"
 )
 
-// The bytes of records are on disks.
+// The encoding is stored on disks and must not change.
 func TestBytes(t *testing.T) {
 	b := varint.Append(nil, 0, 127, 128, math.MaxUint64)
 	b = varint.AppendText(varint.AppendText(append(b, 7), "ada"), []byte{})
@@ -32,7 +32,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// What is read stays as it is, whatever is appended to a part of it.
+// Appending to one part does not change the others.
 func TestBytesCapacity(t *testing.T) {
 	b := varint.AppendText(varint.AppendText(nil, "one"), "two")
 	r := varint.NewReader(b)
@@ -42,7 +42,7 @@ func TestBytesCapacity(t *testing.T) {
 	}
 }
 
-// A part that is not there makes all that follow it not there.
+// After a missing part, all later parts are missing.
 func TestBad(t *testing.T) {
 	for name, c := range map[string]struct {
 		b    string
@@ -74,8 +74,8 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// FuzzReader reads parts of any bytes, in the order in which kinds names them: those that are
-// there come out again when they are written and read once more.
+// FuzzReader reads parts from any bytes, in the order of kinds: valid ones are unchanged after writing and reading
+// again.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte{0, 1, 2}, varint.AppendText(append(varint.Append(nil, 300), 1), "ada"))
 	f.Add([]byte{0, 2, 0, 1}, []byte("\x80\x00\x83\x00ada\xff"))

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// server is a shell script that stands for a database's server; it says "up" first.
+// server is a shell script in the role of a database server; it first prints "up".
 func server(h host.Host, script string, ports ...int) Spec {
 	return Spec{
 		Command: host.Command{Name: "demo", Path: "/bin/sh", Args: []string{"-c", "echo up; " + script}, Log: filepath.Join(h.Dir(), "demo.log")},
@@ -48,7 +48,7 @@ func start1(t *testing.T, s *Set, h host.Host, script string) *Daemon {
 	return d
 }
 
-// saidUp is a server's own word, which it has given once for each start.
+// saidUp reports whether the server has printed "up" once for each start.
 func saidUp(h host.Host, starts int) func(context.Context) error {
 	return func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(h.Dir(), "demo.log"))
@@ -86,7 +86,7 @@ func TestStartAndStop(t *testing.T) {
 	}
 }
 
-// TestEndsOfAServer tells an end that was asked for from one that was not.
+// A requested end of a server is distinguished from an unexpected one.
 func TestEndsOfAServer(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func(*testing.T, *Daemon) error
@@ -137,7 +137,7 @@ func TestEndsOfAServer(t *testing.T) {
 	}
 }
 
-// TestJoining tells the end of a server that is no member yet from that of one that is.
+// The end of a joining server is distinguished from that of a member.
 func TestJoining(t *testing.T) {
 	s, nodes := newSet(t), testhost.Loopback(t, 2)
 	joining := func(h host.Host) *Daemon {
@@ -172,7 +172,7 @@ func TestJoining(t *testing.T) {
 	}
 }
 
-// TestRestartedProcess halts a server and starts it again: one runs, and the log goes on.
+// A server is halted and restarted: one process runs, and the log continues.
 func TestRestartedProcess(t *testing.T) {
 	s, h := newSet(t), testhost.Loopback(t, 1)[0]
 	for i := range 5 {
@@ -197,7 +197,7 @@ func TestRestartedProcess(t *testing.T) {
 
 func TestAwaitGivesUp(t *testing.T) {
 	never := func(context.Context) error { return errors.New("not yet") }
-	// A question that a server does not answer ends with the server.
+	// A request that a server does not answer ends with the server.
 	unanswered := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	for name, test := range map[string]struct {
 		script  string
@@ -255,7 +255,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// TestStubbornServer ignores SIGTERM.
+// The server ignores SIGTERM.
 func TestStubbornServer(t *testing.T) {
 	s, h := newSet(t), testhost.Loopback(t, 1)[0]
 	d := start1(t, s, h, `trap "" TERM; while :; do sleep 0.1; done`)
@@ -268,7 +268,7 @@ func TestStubbornServer(t *testing.T) {
 	}
 }
 
-// TestStopWhileStarting ends a set while servers are being started in it: none is left.
+// A set ends while its servers are starting: none remains.
 func TestStopWhileStarting(t *testing.T) {
 	s, nodes := newSet(t), testhost.Loopback(t, 8)
 	ended := make(chan *Daemon, len(nodes))

@@ -56,7 +56,7 @@ func TestPersist(t *testing.T) {
 	}
 }
 
-// member is one whose server is a shell.
+// member is a member whose server is a shell.
 type member struct {
 	node string
 	daemon.Seat
@@ -94,7 +94,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestLeave leaves in every manner, and fails at every step.
+// A member leaves in every way, with a failure at every step.
 func TestLeave(t *testing.T) {
 	for name, c := range map[string]struct {
 		manner  database.Manner
@@ -166,8 +166,7 @@ func TestLeave(t *testing.T) {
 	}
 }
 
-// A member that is no longer one may not notice: it is waited for until all others have
-// forgotten it, and ended.
+// A removed member may not notice its removal: it is ended when all others have removed it.
 func TestForgotten(t *testing.T) {
 	node := testhost.Loopback(t, 1)[0]
 	cluster := daemon.NewCluster[*member]("demo", database.Env{})
@@ -221,8 +220,7 @@ func TestVotes(t *testing.T) {
 	}
 }
 
-// Whenever a member may leave a group, the group could agree on it, and can on what follows:
-// the members that agree are a majority by number.
+// If a member may leave a group, a majority by number could agree on it, and can agree on later changes.
 func TestMajority(t *testing.T) {
 	majority := func(have, of int) bool { return have > of-have }
 	for all := 2; all <= 9; all++ {

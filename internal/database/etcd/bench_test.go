@@ -21,9 +21,9 @@ func kilobyte() []load.Field {
 	return f
 }
 
-// BenchmarkEncodings compares what a record of 1 kB costs in one key and in a key a field,
-// on three members on this machine: there a round trip costs nothing, over links the
-// number of questions that cross them counts (the package's comment).
+// BenchmarkEncodings compares the cost of a record of 1 kB in one key and in one key per field, on three local members,
+// where a round trip costs nothing. Over links, the number of requests that cross them counts (see the package
+// comment).
 func BenchmarkEncodings(b *testing.B) {
 	d := New()
 	c := startCluster(b, d, testhost.Loopback(b, 3), nil)

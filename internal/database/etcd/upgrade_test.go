@@ -11,8 +11,8 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// TestUpgradeOfOldLog upgrades from 3.5 to 3.6 and at once to 3.7, which cannot read the log. The
-// member stays as it is.
+// An upgrade from 3.5 to 3.6 is followed immediately by one to 3.7, which cannot read the log. The member does not
+// change.
 func TestUpgradeOfOldLog(t *testing.T) {
 	d, installed := New(), map[string]database.Installation{}
 	for _, series := range []string{"3.5", "3.6", "3.7"} {

@@ -15,8 +15,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// startCluster starts a group, with a node more that clients are on, and stops it with the
-// test.
+// startCluster starts a group with one additional node for clients, for the test.
 func startCluster(t testing.TB, n int, o database.Options) (*GroupReplication, *cluster, []host.Host) {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.Installed(Recipe))
@@ -25,8 +24,7 @@ func startCluster(t testing.TB, n int, o database.Options) (*GroupReplication, *
 	return d, dbtest.Start(t, d, database.Env{Nodes: nodes[:n], Control: nodes[n], Options: o}).(*cluster), nodes
 }
 
-// TestFailover kills the primary under a client, and then a second member, so that the
-// third is no majority.
+// The primary is killed during the use of a client, and then a second member, so that the third has no majority.
 func TestFailover(t *testing.T) {
 	d, c, nodes := startCluster(t, 3, database.Options{"group_replication_member_expel_timeout": 0})
 	client := dbtest.Open(t, d, c.Properties())
@@ -95,8 +93,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestMinorityIsBehind has two of three members write while the third is frozen, and kills
-// them: the one that is left lacks what was acknowledged, and is not to lead.
+// Two of three members write while the third is frozen, and are killed: the remaining one lacks acknowledged writes and
+// must not lead.
 func TestMinorityIsBehind(t *testing.T) {
 	d, c, nodes := startCluster(t, 3, database.Options{"group_replication_member_expel_timeout": 0})
 	client := dbtest.Open(t, d, c.Properties())
@@ -143,7 +141,7 @@ func TestMinorityIsBehind(t *testing.T) {
 	}
 }
 
-// TestPrimaryIsPlaced has the member that was asked for lead the group, and refuses one that is no node.
+// The configured member leads the group, and an unknown node is rejected.
 func TestPrimaryIsPlaced(t *testing.T) {
 	_, c, nodes := startCluster(t, 2, database.Options{"primary": "n2"})
 	if s, err := c.findPrimary(t.Context()); err != nil || s.Host.Name() != "n2" {
@@ -154,7 +152,7 @@ func TestPrimaryIsPlaced(t *testing.T) {
 	}
 }
 
-// TestMultiPrimary writes to every member, halts them all and revives them.
+// Every member is written to, halted and revived.
 func TestMultiPrimary(t *testing.T) {
 	d, c, nodes := startCluster(t, 2, database.Options{"single_primary": false, "member": "round_robin"})
 	for i := range 20 {

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/testkit/testhost"
 )
 
-// at is a database whose clients connect from a node that is told later.
+// at is a database whose clients connect from a node that is set later.
 func at(client *host.Host) *GroupReplication {
 	s := New()
 	s.driver.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -22,8 +22,7 @@ func at(client *host.Host) *GroupReplication {
 	return s
 }
 
-// TestConformance has nodes with network namespaces of their own: MySQL's group channel
-// listens on all addresses.
+// The nodes have network namespaces, because MySQL's group channel listens on all addresses.
 func TestConformance(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.Installed(Recipe))
 	var client host.Host

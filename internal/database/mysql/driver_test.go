@@ -25,7 +25,7 @@ func (n *node) Dial(_ context.Context, _, addr string) (net.Conn, error) {
 	return nil, errUnreached
 }
 
-// A member's copy is asked from the member's own host: who audits a lab has no way to its addresses.
+// The copy of a member is read from its own host, because an auditor of a lab cannot reach its address.
 func TestCopiesAreAskedFromTheirHost(t *testing.T) {
 	n := new(node)
 	s, err := NewServer(n, "galera", Port)

@@ -15,7 +15,7 @@ func steady(s Second) Waiting {
 	return e
 }
 
-// far is what three members of etcd, 5 ms apart, do at 200 operations a second on a quiet machine.
+// far is a measurement of three members of etcd, 5 ms apart, at 200 operations/s on an idle machine.
 var far = Second{Operations: 200, LatencyS: 0.008, Servers: 0.02, Client: 0.01, Disk: 0.04}
 
 func TestExplainLatency(t *testing.T) {
@@ -64,7 +64,7 @@ func TestExplainLatency(t *testing.T) {
 	}
 }
 
-// A wait of a tenth of the seconds makes the tail and not the median.
+// A wait in a tenth of the seconds affects the tail and not the median.
 func TestTailFromWaitingSeconds(t *testing.T) {
 	e := steady(far)
 	e.Seconds[3] = Second{Operations: 150, LatencyS: 0.15, Servers: 1}

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// idle is a trial that waits for distance alone; each case changes what it is about.
+// idle is a trial that only waits for distance; each case changes its subject.
 func idle() Evidence {
 	return Evidence{
 		Threads: 32, Throughput: 326, LatencyS: 0.098, RoundTripS: 0.095, FarthestS: 0.2,

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// world is made data: candidates of known means, and some fail on a bad day.
+// world is generated data: candidates with known means, some of which fail on a bad day.
 type world struct {
 	means  []float64
 	fails  []string // the day on which it fails, "" for none
@@ -69,8 +69,8 @@ func (w *world) race(t *testing.T, budget float64) *Race {
 	}
 }
 
-// Of 40 candidates the best, or one within 2 % of it, wins in 95 of 100 races for a fifth of what
-// three repetitions of all would cost.
+// Of 40 candidates the best, or one within 2 % of it, wins in 95 of 100 races at a fifth of the cost of three
+// repetitions of all.
 func TestChooseFindsBestCandidate(t *testing.T) {
 	const n = 40
 	races := 100
@@ -108,7 +108,7 @@ func TestChooseFindsBestCandidate(t *testing.T) {
 	}
 }
 
-// The grid that a race is compared with has every cell, repeated, and finds the best.
+// The grid for comparison has every cell with repetitions, and finds the best candidate.
 func TestExhaustive(t *testing.T) {
 	w := newWorld(3, 6)
 	w.noise = 0.001
@@ -142,8 +142,8 @@ func TestExhaustive(t *testing.T) {
 	}
 }
 
-// A budget that does not carry three candidates through the bad days carries the best one, so that there is an
-// answer; what a bad day costs is told by the guess before one was seen.
+// A budget too small for three candidates on the bad days is used for the best one, so that there is an answer. The
+// cost of a bad day is estimated before one was measured.
 func TestSmallBudget(t *testing.T) {
 	for _, budget := range []float64{16, 22, 30, 100} {
 		w := &world{means: []float64{2, 1, 3}, fails: []string{"", "", ""}, random: rand.New(rand.NewPCG(1, 7))}

@@ -19,10 +19,10 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden page")
 
-// dir has the stored run that stands for all that the made answer rests on.
+// dir has the stored run to which the generated answer refers.
 const dir = "../webdata/testdata"
 
-// answer is made: two candidates meet the needs, one fails one, one was not tried.
+// answer is generated: two candidates meet the needs, one does not, one was not measured.
 func answer() choose.Answer {
 	const lost, killed, quiet = "site_lost Faro", "killed any", race.Quiet
 	figures := func(p99, half, memory float64, n int) []choose.Figure {
@@ -69,7 +69,7 @@ func answer() choose.Answer {
 		}}
 }
 
-// The page has every part of the answer; it is looked at by web/test/screens.spec.ts.
+// The page has every part of the answer; web/test/screens.spec.ts checks its appearance.
 func TestPage(t *testing.T) {
 	var got bytes.Buffer
 	if err := HTML(&got, answer(), dir); err != nil {
@@ -90,7 +90,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// The text tells by need what was found of those that meet them, and of others what put them out.
+// The text reports the results for each need of the candidates that meet all, and the reason for excluding others.
 func TestText(t *testing.T) {
 	var got strings.Builder
 	if err := Text(&got, answer()); err != nil {
@@ -109,7 +109,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// An interval that reaches far to one side is drawn and told so; the line is of those that none beats in both.
+// A strongly asymmetric interval is drawn and described; the line connects the Pareto-optimal candidates.
 func TestTradeOff(t *testing.T) {
 	a := answer()
 	a.Candidates[0].Figures[0].Low, a.Candidates[0].Figures[0].High = 20e-3, 120e-3

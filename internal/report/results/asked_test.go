@@ -101,8 +101,8 @@ func (p pretended) Points(name string) (points []Point, err error) {
 	return points, err
 }
 
-// What pages ask of their steps is what these measure and keep: a night's run is not the time to find that a figure has
-// another name.
+// Every figure on a page is measured and stored by its step. A mismatch must not be detected only after a night of
+// measurements.
 func TestPagesUseStoredFigures(t *testing.T) {
 	as := pretended{folder, load(t), map[string][]Row{}}
 	for name, template := range templates(t) {
@@ -118,7 +118,7 @@ func TestPagesUseStoredFigures(t *testing.T) {
 	}
 }
 
-// lacking is what a call asked for and did not find.
+// lacking returns the figures that a call did not find.
 func lacking(c functionCall) []string {
 	switch {
 	case c.Function == "waiting":

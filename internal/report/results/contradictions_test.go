@@ -11,17 +11,17 @@ import (
 // documents is the template of the page about the documents.
 const documents = "documents" + tmplExt
 
-// contradiction is what a document's own values give where the document says something else.
+// contradiction is a value computed from a document's own values that contradicts the document.
 type contradiction struct {
 	sentence string // of documents.md, with %s for the value
 	value    func(reader) string
 }
 
-// reader returns the values of an item, by series, then by what they are at.
+// reader returns the values of an item, by series and x.
 type reader func(item string) map[string]map[string]float64
 
-// contradictions are all that documents.md lists. By Little's law the requests under way are
-// those that end in a second times the seconds that each takes.
+// contradictions are all entries of documents.md. By Little's law, the number of requests in flight is throughput times
+// latency.
 var contradictions = []contradiction{
 	{"Amazon's three nodes **%s**", threads("clouds-5-1", "clouds-5-2", "AWS")},
 	{"and five nodes **%s**", threads("clouds-5-3", "clouds-5-4", "AWS")},
@@ -115,16 +115,16 @@ func twoBeforeThree(of reader) string {
 	return strings.Join(fewer, ", ")
 }
 
-// straight is by how much throughput falls from X to 5X where an operation's time is a part that does not
-// depend on distance and one in proportion to it, and it falls from X to 2X as the document says:
-// (a + 2b) / (a + b) = r makes b / (a + b) = r - 1, and (a + 5b) / (a + b) = 1 + 4 (r - 1).
+// straight returns the factor of throughput from X to 5X if the time of an operation has a constant part and a part
+// proportional to distance, and the factor from X to 2X is the published one: (a + 2b) / (a + b) = r gives b / (a + b)
+// = r - 1, and (a + 5b) / (a + b) = 1 + 4 (r - 1).
 func straight(database string) func(reader) string {
 	return func(of reader) string {
 		return fmt.Sprintf("%.2f", 1+4*(of("fhc-4.2.1")[database]["X to 2X"]-1))
 	}
 }
 
-// doubled is the same the other way round: from X to 2X, by what section 4.2.3 says of X to 5X.
+// doubled is the inverse: the factor from X to 2X, from section 4.2.3 on X to 5X.
 func doubled(of reader) string {
 	falls := of("fhc-4.2.3")
 	back := func(series string) float64 { return 1 + (falls[series]["all"]-1)/4 }
@@ -149,7 +149,8 @@ func wrongEffects(of reader) string {
 	return fmt.Sprintf("%d of %d: %s", len(wrong), all, strings.Join(wrong, ", "))
 }
 
-// wrongVariances are those that are not the squares of the deviations beside them, by more than half a per cent.
+// wrongVariances returns the variances that differ from the squares of the printed deviations by more than half a per
+// cent.
 func wrongVariances(of reader) string {
 	var wrong []string
 	for _, table := range []string{"clouds-6-4", "clouds-6-5", "clouds-6-6"} {

@@ -243,7 +243,7 @@ func TestBlocks(t *testing.T) {
 	}
 }
 
-// A picture that stands alone says how its shapes are filled: else they are black, on any ground.
+// A standalone picture defines the fill of its shapes, which would otherwise be black.
 func TestPictureShapesAreFilled(t *testing.T) {
 	_, pictures := filled(t, "picture made x=workload y=goodput by=scale paper=named")
 	for _, drawn := range pictures {
@@ -287,7 +287,7 @@ func TestReadPapers(t *testing.T) {
 	}
 }
 
-// What no trial has, or not yet - a recovery that was not seen, the one end of a ratio - is told as missing, and ends nothing.
+// A figure that no trial has, such as a censored recovery or one side of a ratio, is shown as missing and is no error.
 func TestFillPartialData(t *testing.T) {
 	for call, want := range map[string]string{
 		"{{figure `made` `of=events.lost.recover`}}":              "no valid trial",
@@ -300,7 +300,7 @@ func TestFillPartialData(t *testing.T) {
 	}
 }
 
-// A document's values stand beside ours by rank, and how well the ranks agree.
+// The values of a document are compared with ours by rank and rank correlation.
 func TestRanks(t *testing.T) {
 	text := "{{ranks `made` `of=goodput` `by=workload` `pairs=scale=1~a b` `paper=labels` `as=kinds`}}"
 	p, err := fillPage("x", []byte(text), made{})
@@ -319,7 +319,7 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// Graphs stand side by side.
+// Graphs are in one row.
 func TestGraphs(t *testing.T) {
 	p, err := fillPage("x", []byte("{{graph `made` `by=workload` `where=scale=1`}}"), made{})
 	if err != nil {
@@ -330,7 +330,7 @@ func TestGraphs(t *testing.T) {
 	}
 }
 
-// Figures of nodes are rows of their own.
+// Figures of nodes become separate rows.
 func TestSplitRows(t *testing.T) {
 	p, err := fillPage("x", []byte("{{table `made` `each=change` `rows=change,scale` `columns=leave.complete:s` `where=workload=a`}}"), made{})
 	if err != nil {
@@ -367,7 +367,7 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// A figure that is there, one that is not, and another that is not.
+// A measured figure, one of a step without data, and one without matching trials.
 const (
 	there = "{{figure `made` `of=goodput` `where=workload=a,scale=1`}}"
 	yet   = "{{figure `later` `of=goodput`}}"
@@ -377,7 +377,7 @@ const (
 // call is a call as an argument of another one.
 func call(action string) string { return strings.Trim(action, "{}") }
 
-// What is not measured yet is left out, with what is there for its sake alone.
+// Content without measured figures is omitted, with its headings and introductions.
 func TestOmitMissing(t *testing.T) {
 	for name, tt := range map[string]struct{ template, want string }{
 		"paragraphs without a figure": {
@@ -429,7 +429,7 @@ func TestOmitMissing(t *testing.T) {
 	}
 }
 
-// A section says which command measures what it lacks, and nothing where it lacks nothing.
+// A section shows the command that measures its missing steps, and nothing if none is missing.
 func TestWaitingNote(t *testing.T) {
 	how := " This command measures them on an otherwise idle machine in at most 90 minutes:\n\n```\nskerry reproduce "
 	for name, tt := range map[string]struct{ template, note string }{

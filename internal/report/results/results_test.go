@@ -114,9 +114,8 @@ func TestSelect(t *testing.T) {
 	}
 }
 
-// notFigures are the numbers that prose may hold: names of figures, tables, sections and experiments of the
-// documents, scales, flavors of machines, and which percentile or interval is meant. All else is a
-// figure and comes from data by a call, or a setting and stands in code.
+// notFigures are the permitted numbers in prose: names of figures, tables, sections and experiments of the documents,
+// scales, flavors of machines, and percentiles. Other figures come from data by a call, and settings are code.
 var notFigures = regexp.MustCompile(`(Fig\.|[Ff]igures?|[Tt]ables?|[Ss]ections?|[Ee]xperiments?|[Hh]ypothes[ie]s) [0-9.-]+((, | to | and )[0-9.-]+)*|\b[2-5]X\b|95th percentile|95 % confidence|t2\.small|m1\.small`)
 
 var (
@@ -124,7 +123,7 @@ var (
 	linked = regexp.MustCompile(`\]\([^)]*\)`)
 )
 
-// The short form of a step is as short as its experiment says, on the database that the step sets.
+// The short form of a step keeps the lengths of its experiment, with the step's database.
 func TestSettings(t *testing.T) {
 	s := Step{Set: []string{"database=mongodb", "workload.records=100000", "stop.time=120s", "stop={time: 1h}", "repetitions=9",
 		"workload.threads=1"}}
@@ -142,7 +141,7 @@ var (
 	actions = regexp.MustCompile(`(?s)\{\{.*?\}\}`)
 )
 
-// proseOf is a template without its calls, but with the words of theirs, and without what stands between fences.
+// proseOf returns a template without its calls, except the texts of words, and without fenced code.
 func proseOf(template []byte) string {
 	text := fenced.ReplaceAllString(string(template), "")
 	return actions.ReplaceAllString(phrases.ReplaceAllString(text, "$1 {{"), "")
@@ -168,7 +167,7 @@ func TestProseContainsNoFigures(t *testing.T) {
 	}
 }
 
-// What stands on the pages is what follows from their data.
+// The pages follow from their templates and data.
 func TestPagesFollowFromData(t *testing.T) {
 	files, err := folder.RenderFiles()
 	if err != nil {
@@ -194,7 +193,7 @@ func TestPagesFollowFromData(t *testing.T) {
 	}
 }
 
-// A page that is mostly missing stands for its steps; of another one its steps do.
+// A page that is mostly missing is named instead of its steps; otherwise its steps are named.
 func TestMissing(t *testing.T) {
 	some := Folder{Dir: t.TempDir(), Root: root}
 	if err := folder.CopyTemplates(some); err != nil {
@@ -305,7 +304,7 @@ func TestPointsHaveFigures(t *testing.T) {
 	}
 }
 
-// A run that ends before its first trial does takes nothing of what an earlier one measured, and leaves no file of its own.
+// A run that ends before its first trial keeps earlier data, and writes no file.
 func TestSaveTrialsKeepsMeasuredData(t *testing.T) {
 	f := Folder{Dir: t.TempDir()}
 	measured := []Row{{Trial: 1, State: record.TrialOK, Figures: map[string]float64{"goodput": 7}}}

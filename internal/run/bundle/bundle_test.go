@@ -11,8 +11,8 @@ import (
 	"skerry/internal/record"
 )
 
-// A plan goes out, two trials are measured in its copy, and the results come home: once, also where
-// what carries them repeats itself, mixes lines in, or is cut.
+// A plan is exported, two trials are measured in its copy, and the results return once, even if the transport repeats,
+// mixes or truncates lines.
 func TestPlanAndResultsRoundTrip(t *testing.T) {
 	source := t.TempDir()
 	write(t, filepath.Join(source, "a", "x.yaml"), "name: x")
@@ -71,7 +71,7 @@ func TestPlanAndResultsRoundTrip(t *testing.T) {
 		return said
 	}
 	lines := strings.SplitAfter(sent.String(), "\n")
-	// Half of one stands from when the writer was killed while it took it in.
+	// Half of a result remains from a writer that was killed during the import.
 	name := strings.TrimSpace(strings.TrimPrefix(lines[0], markBegin))
 	write(t, filepath.Join(w.Dir(), "attempts", name+".partial", "trial.json"), "{")
 	receive(strings.Join(lines[:len(lines)/4], ""), 0, ErrTruncated)                                    // cut in the first one

@@ -56,7 +56,7 @@ func (j job) node(i int) string {
 	return node
 }
 
-// newCluster puts the stand-in into PATH. A negative at once has tasks wait for ever.
+// newCluster puts the replacement into PATH. With a negative limit, tasks wait forever.
 func newCluster(t testing.TB, atOnce int) cluster {
 	t.Helper()
 	c := cluster{t.TempDir()}
@@ -138,7 +138,7 @@ func (c cluster) sbatch() error {
 	return c.save(j)
 }
 
-// squeue lets some tasks end, and tells of all; or it finds jobs by their name.
+// squeue ends some tasks and lists all, or finds jobs by their name.
 func (c cluster) squeue() error {
 	jobs, err := c.jobs()
 	if err != nil {

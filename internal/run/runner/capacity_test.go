@@ -54,7 +54,7 @@ func TestCapacity(t *testing.T) {
 	}
 }
 
-// TestCapacityOfSimilarCells has cells that were not measured count as those that are most like them.
+// Unmeasured cells count as the most similar measured ones.
 func TestCapacityOfSimilarCells(t *testing.T) {
 	r := newCapacity(experiment.Auto)
 	for i, x := range []struct {
@@ -82,7 +82,7 @@ func TestCapacityOfSimilarCells(t *testing.T) {
 	}
 }
 
-// TestAutoCapacity has trials that use little end well or disturb each other.
+// Trials with low use succeed in parallel or disturb each other.
 func TestAutoCapacity(t *testing.T) {
 	ended := func(together int, kinds ...string) record.Trial {
 		x := record.Trial{State: record.TrialOK, Concurrent: together - 1, Fidelity: record.Fidelity{OwnCPU: 0.01, OwnMemory: 1}}
@@ -118,8 +118,8 @@ func TestAutoCapacity(t *testing.T) {
 	}
 }
 
-// TestRestoreUse has a run that goes on know what its earlier attempts learnt, in the order of their
-// beginnings, which is not that of the plan: the last that began was one too many.
+// A resumed run uses the measurements of its earlier attempts in the order of their starts, which differs from that of
+// the plan: the last start was one too many.
 func TestRestoreUse(t *testing.T) {
 	begun := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 	ended := func(id, after, together int, kinds ...string) record.Trial {

@@ -97,7 +97,7 @@ func TestFailureAdvice(t *testing.T) {
 	}
 }
 
-// Only what may be gone the next time is run again, and only where nothing else is wrong.
+// A trial is repeated only for transient reasons, and only if nothing else is wrong.
 func TestWorthRetry(t *testing.T) {
 	suspect := func(kinds ...string) record.Trial {
 		return record.Trial{State: record.TrialOK, Verdict: record.Verdict{State: record.Suspect, Kinds: kinds}}

@@ -51,8 +51,8 @@ func TestPlanNumbersCellsEquallyInEveryRepetition(t *testing.T) {
 	}
 }
 
-// A cluster that trials share is told of the largest of their scales and of each workload
-// once, one of its own of none.
+// A shared cluster is prepared for the largest scale of its trials and for each workload once; a cluster of one trial
+// for none.
 func TestSharing(t *testing.T) {
 	const clusters = "matrix={database: [redis, etcd], scale: [0.5, 2, 1], workload: [a, {name: e, timeout: 30s}]}"
 	if got := clusterSharing(loadExperiment(t, clusters).Plan()); len(got) != 0 {
@@ -141,8 +141,8 @@ func TestFormatTimeLeft(t *testing.T) {
 	}
 }
 
-// TestNotesAreRecorded: what of a workload's file has no effect stands in run.json from its start, and stays
-// there when a trial adds what the machine could not give.
+// Settings of a workload file without effect are in run.json from the start, and stay there when a trial adds missing
+// features of the machine.
 func TestNotesAreRecorded(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "w"), []byte("recordcount=5\nthreadcount=3\nflavour=2\n"), 0o600); err != nil {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// standIn is no S3: it keeps what is put, and looks at a signature no closer than that there is one. Kubernetes' test in
-// test/engines asks a real server, which checks them.
+// standIn replaces S3: it stores objects and only checks that there is a signature. Kubernetes' test in test/engines
+// uses a real server, which verifies signatures.
 type standIn struct {
 	mu      sync.Mutex
 	objects map[string][]byte

@@ -17,7 +17,7 @@ type home struct{}
 func (home) PackPlan([]int) ([]byte, error)           { return []byte("plan"), nil }
 func (home) ReceiveResults(io.Reader) (string, error) { return "", nil }
 
-// The manifests are YAML, and say what a trial needs.
+// The manifests are YAML and contain the requirements of a trial.
 func TestManifests(t *testing.T) {
 	var w strings.Builder
 	b := executor.Batch{

@@ -11,7 +11,7 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// cluster puts a stand-in for kubectl into PATH, which answers with what its files say: jobs, pods. Logs are empty.
+// cluster puts a replacement of kubectl into PATH, which answers from its files: jobs, pods. Logs are empty.
 type cluster struct{ dir string }
 
 func newCluster(t *testing.T) cluster {
@@ -37,7 +37,7 @@ func (c cluster) write(t *testing.T, name, text string) {
 const onePod = `{"items": [{"metadata": {"name": "j-0-x", "labels": {"batch.kubernetes.io/job-name": "j"}, "annotations": {"batch.kubernetes.io/job-completion-index": "0"}%s},
  "spec": {"nodeName": "n1"}, "status": {"phase": %q%s}}]}`
 
-// A pod that a user or a drain removes is not waited for: the Job counts its index as failed, and makes no other.
+// A pod removed by a user or a drain is not awaited: the Job counts its index as failed, and creates no other.
 func TestRemovedPods(t *testing.T) {
 	const none = `{"items": []}`
 	for name, tt := range map[string]struct {
@@ -101,7 +101,7 @@ func TestRemovedJobs(t *testing.T) {
 	}
 }
 
-// Who may not make what a task needs is told before anything is handed over.
+// Missing permissions are reported before submission.
 func TestNoPermission(t *testing.T) {
 	c := newCluster(t)
 	for _, tt := range []struct{ denied, results, says string }{
@@ -109,7 +109,7 @@ func TestNoPermission(t *testing.T) {
 		{"configmaps", "", "no permission to create configmaps"},
 		{"pods/exec", "claim:results", "no permission to create pods/exec"},
 	} {
-		// As kubectl does: the answer on its output, and an exit code that says no.
+		// Like kubectl: the answer on its output, and a non-zero exit code.
 		c.write(t, "kubectl", "#!/bin/sh\nif [ \"$4\" = "+tt.denied+" ]; then echo no; exit 1; fi\necho yes\n")
 		e, err := New("", "skerry:1", tt.results, reads{})
 		if err != nil {
@@ -125,7 +125,7 @@ func TestNoPermission(t *testing.T) {
 	}
 }
 
-// reads reads what workers print, and takes nothing in.
+// reads parses the output of workers, and stores nothing.
 type reads struct{ home }
 
 func (reads) ReceiveResults(printed io.Reader) (string, error) {

@@ -81,7 +81,7 @@ exec '/opt/skerry' --state-dir '/state' run --resume '/share/it'\''s' --suspect 
 	}
 }
 
-// The script runs its own line, and nothing where the directory is another one.
+// The script runs its own line, and nothing if the directory is another one.
 func TestScriptRuns(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "it's $(shared)")
 	if err := os.MkdirAll(filepath.Join(dir, executor.Folder), 0o755); err != nil {
@@ -106,7 +106,7 @@ func TestScriptRuns(t *testing.T) {
 	}
 }
 
-// Without a shared directory the script has the plan, and holds what its task printed until it was fetched.
+// Without a shared directory, the script contains the plan and keeps the output of its task until it is fetched.
 func TestScriptWithoutASharedDirectory(t *testing.T) {
 	bin, b := t.TempDir(), batch("/nowhere")
 	for name, text := range map[string]string{
@@ -167,7 +167,7 @@ func TestSetting(t *testing.T) {
 	}
 }
 
-// Variables of an outer job, and options that a user has for every sbatch, do not win over a job's options.
+// Variables of an outer job, and a user's options for every sbatch, do not override a job's options.
 func TestEnvironmentOfClients(t *testing.T) {
 	bin := t.TempDir()
 	for _, name := range []string{"sbatch", "squeue", "scancel", "scontrol"} {

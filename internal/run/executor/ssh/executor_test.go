@@ -10,7 +10,7 @@ import (
 	"skerry/internal/run/executor"
 )
 
-// held is a run whose tasks have no plan, and end once they may.
+// held is a run whose tasks have no plan, and end when permitted.
 type held chan struct{}
 
 func (h held) PackPlan([]int) ([]byte, error) {
@@ -20,8 +20,8 @@ func (h held) PackPlan([]int) ([]byte, error) {
 
 func (held) ReceiveResults(io.Reader) (string, error) { return "", nil }
 
-// A batch that is larger than what is free begins in part: were it refused whole, a run would wait for ever once
-// one of its machines is out.
+// A batch larger than the free capacity starts partially. If it were refused completely, a run would wait forever after
+// one of its machines is excluded.
 func TestExcludedMachineDoesNotBlockRun(t *testing.T) {
 	h := make(held)
 	e := New("machines.yaml", h)
