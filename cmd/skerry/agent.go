@@ -40,7 +40,7 @@ func newAgent(a *app) *cobra.Command {
 // newAgentStress returns the programs that consume the resources of a node. Each ends when its standard input closes.
 func newAgentStress(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "stress", Short: "Consume the resources of a node"}
-	add := func(use, short string, args int, load func(args []string) (stress.Generator, error)) {
+	add := func(use, short string, args int, load func(args []string) (stress.Stressor, error)) {
 		c.AddCommand(&cobra.Command{
 			Use: use, Short: short, Args: cobra.ExactArgs(args),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,22 +52,22 @@ func newAgentStress(a *app) *cobra.Command {
 			},
 		})
 	}
-	add("cpu CORES", "Keep cores busy", 1, func(args []string) (stress.Generator, error) {
+	add("cpu CORES", "Keep cores busy", 1, func(args []string) (stress.Stressor, error) {
 		cores, err := strconv.ParseFloat(args[0], 64)
 		return stress.CPU(cores), err
 	})
-	add("steal SHARE", "Steal processors at random", 1, func(args []string) (stress.Generator, error) {
+	add("steal SHARE", "Steal processors at random", 1, func(args []string) (stress.Stressor, error) {
 		share, err := strconv.ParseFloat(args[0], 64)
 		return stress.Steal(share, uint64(time.Now().UnixNano())), err
 	})
-	add("memory BYTES", "Hold memory", 1, func(args []string) (stress.Generator, error) {
+	add("memory BYTES", "Hold memory", 1, func(args []string) (stress.Stressor, error) {
 		bytes, err := strconv.ParseInt(args[0], 10, 64)
 		return stress.Memory(bytes), err
 	})
-	add("sink tcp|udp ADDRESS", "Receive and discard packets", 2, func(args []string) (stress.Generator, error) {
+	add("sink tcp|udp ADDRESS", "Receive and discard packets", 2, func(args []string) (stress.Stressor, error) {
 		return stress.Sink(args[0], args[1]), nil
 	})
-	add("send tcp|udp ADDRESS:PORT BPS", "Send packets at a rate", 3, func(args []string) (stress.Generator, error) {
+	add("send tcp|udp ADDRESS:PORT BPS", "Send packets at a rate", 3, func(args []string) (stress.Stressor, error) {
 		bps, err := strconv.ParseInt(args[2], 10, 64)
 		return stress.Send(args[0], args[1], bps), err
 	})

@@ -20,7 +20,7 @@ const (
 )
 
 // Sink receives data on a free port of an address.
-func Sink(network, address string) Generator {
+func Sink(network, address string) Stressor {
 	return func(ctx context.Context, ready func(...any) error) error {
 		address := net.JoinHostPort(address, "0")
 		if network == "udp" {
@@ -73,7 +73,7 @@ func ignoreAfterEnd(ctx context.Context, err error) error {
 
 // Send sends to a sink at a payload rate in bit/s, 0 for as fast as possible. It reconnects when
 // the connection breaks.
-func Send(network, address string, bps int64) Generator {
+func Send(network, address string, bps int64) Stressor {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if bps < 0 || network != "tcp" && network != "udp" {
 			return fmt.Errorf("%w: %s at %d bit/s", errInput, network, bps)

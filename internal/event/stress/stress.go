@@ -28,11 +28,11 @@ const Ready = "ready"
 
 var errInput = errors.New("invalid arguments")
 
-// Generator generates load until ctx ends. It calls ready once the load is in place.
-type Generator func(ctx context.Context, ready func(more ...any) error) error
+// Stressor generates load until ctx ends. It calls ready once the load is in place.
+type Stressor func(ctx context.Context, ready func(more ...any) error) error
 
 // Run runs a load until in ends or the load fails.
-func Run(ctx context.Context, in io.Reader, out io.Writer, load Generator) error {
+func Run(ctx context.Context, in io.Reader, out io.Writer, load Stressor) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	go func() { // cannot be cancelled: ends with the process
@@ -50,7 +50,7 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, load Generator) error
 const slice = 10 * time.Millisecond
 
 // CPU keeps cores busy; 1.5 is one core all the time and one half of the time.
-func CPU(cores float64) Generator {
+func CPU(cores float64) Stressor {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if !(cores > 0) || cores > 1024 {
 			return fmt.Errorf("%w: %g cores", errInput, cores)
@@ -91,7 +91,7 @@ var errMemory = errors.New("not enough free memory")
 
 // Memory allocates and holds bytes. If the node runs out of memory, the kernel kills this process
 // first.
-func Memory(bytes int64) Generator {
+func Memory(bytes int64) Stressor {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if bytes <= 0 {
 			return fmt.Errorf("%w: %d bytes", errInput, bytes)
@@ -155,7 +155,7 @@ const (
 // time between 0 and 0.9. Tasks that are pinned to the processor stop meanwhile, as when a host
 // takes a virtual processor away; the kernel moves other tasks. Steal needs the right to the
 // highest real-time priority.
-func Steal(share float64, seed uint64) Generator {
+func Steal(share float64, seed uint64) Stressor {
 	return func(ctx context.Context, ready func(...any) error) error {
 		if !(share > 0) || share > 0.9 {
 			return fmt.Errorf("%w: share %g", errInput, share)

@@ -14,7 +14,7 @@ import (
 )
 
 // run runs a load and returns its first line, and a function that ends it.
-func run(t *testing.T, load Generator) (said string, end func() error) {
+func run(t *testing.T, load Stressor) (said string, end func() error) {
 	t.Helper()
 	in, input := io.Pipe()
 	output, out := io.Pipe()
@@ -56,7 +56,7 @@ func TestCPU(t *testing.T) {
 }
 
 func TestInvalidArguments(t *testing.T) {
-	for name, load := range map[string]Generator{
+	for name, load := range map[string]Stressor{
 		"no cores": CPU(0), "not a number": CPU(math.NaN()), "no memory": Memory(0), "no such protocol": Send("icmp", "127.0.0.1:1", 1),
 	} {
 		if _, end := run(t, load); !errors.Is(end(), errInput) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// world is generated data: candidates with known means, some of which fail on a bad day.
+// world is generated data: candidates with known means. Some fail on a bad day.
 type world struct {
 	means  []float64
 	fails  []string // the day on which it fails, "" for none

@@ -1,20 +1,5 @@
 // Made by "make docs" from the types of internal/record.
 
-/** Account summarises what the emulator observed on links while a trial measured. */
-export interface Account {
-  /** not_measured is the reason if there is no account; no other field is set then. */
-  not_measured?: string
-  /** directions of links that carried packets, and the number of packets; a super-packet counts as one. */
-  directions?: number
-  packets?: number
-  /** broken lists the violated laws, each with its worst case. */
-  broken?: LawViolation[]
-  /** jitter describes the direction that is farthest from its setting; nil if no direction could be judged. */
-  jitter?: Jitter
-  /** changes of directions by events and drift. */
-  changes?: Changes
-}
-
 /** Assertion is one line of an experiment's assert, with its result. */
 export interface Assertion {
   text: string
@@ -255,7 +240,7 @@ export interface Fidelity {
   own_cpu_cores?: number
   own_memory_bytes?: number
   /** account is what the emulator observed on links during the measurement; nil in runs of older versions. */
-  account?: Account
+  account?: LinkAccount
   /** stolen is the effect of CPU time stolen from the driver; nil in runs of older versions. */
   stolen?: Stolen
 }
@@ -370,6 +355,21 @@ export interface LawViolation {
   times?: number
   /** total is the number of packets of all directions that broke the law during the measurement. */
   total: number
+}
+
+/** LinkAccount summarises what the emulator observed on links while a trial measured. */
+export interface LinkAccount {
+  /** not_measured is the reason if there is no account; no other field is set then. */
+  not_measured?: string
+  /** directions of links that carried packets, and the number of packets; a super-packet counts as one. */
+  directions?: number
+  packets?: number
+  /** broken lists the violated laws, each with its worst case. */
+  broken?: LawViolation[]
+  /** jitter describes the direction that is farthest from its setting; nil if no direction could be judged. */
+  jitter?: Jitter
+  /** changes of directions by events and drift. */
+  changes?: Changes
 }
 
 /**
