@@ -21,7 +21,6 @@ import (
 type cluster struct {
 	*daemon.Cluster[host.Host]
 	def     Definition
-	name    string
 	options map[string]any
 }
 
@@ -36,7 +35,7 @@ func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{def: d.def, name: d.Name(), Cluster: daemon.NewCluster[host.Host](d.Name(), env), options: options}
+	c := &cluster{def: d.def, Cluster: daemon.NewCluster[host.Host](d.Name(), env), options: options}
 	for _, h := range env.Nodes {
 		c.Add(h)
 	}
@@ -80,10 +79,6 @@ func (c *cluster) start(ctx context.Context) error {
 func (c *cluster) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	d := time.Duration(c.def.Timeout)
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", database.ErrNotReady, d))
-}
-
-func (c *cluster) ReportProgress(format string, args ...any) {
-	c.Env.ReportProgress(c.name, format, args...)
 }
 
 func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.Name) }

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"golang.org/x/sync/errgroup"
-
-	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 )
 
@@ -74,24 +71,21 @@ func queryStatus(ctx context.Context, s *mysql.Server) (status, error) {
 	return st, nil
 }
 
-// checkAgreement returns nil if each server serves and counts exactly these servers.
-func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
-	group, ctx := errgroup.WithContext(ctx)
+// CheckAgreement implements mysql.Group: the servers are also in the same history.
+func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
 	history := make([]string, len(servers))
-	for i, s := range servers {
-		group.Go(func() error {
-			st, err := queryStatus(ctx, s)
-			if err != nil {
-				return err
-			}
-			history[i] = st.History
-			if err := st.serves(len(servers)); err != nil {
-				return fmt.Errorf("%s: %w", s.Host.Name(), err)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := mysql.ForEach(ctx, servers, func(ctx context.Context, i int, s *mysql.Server) error {
+		st, err := queryStatus(ctx, s)
+		if err != nil {
+			return err
+		}
+		history[i] = st.History
+		if err := st.serves(len(servers)); err != nil {
+			return fmt.Errorf("%s: %w", s.Host.Name(), err)
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for i, h := range history {
@@ -100,15 +94,6 @@ func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 		}
 	}
 	return nil
-}
-
-func (c *cluster) Ready(ctx context.Context) error {
-	for _, s := range c.All() {
-		if !s.Running() {
-			return fmt.Errorf("%s does not run", s.Host.Name())
-		}
-	}
-	return checkAgreement(ctx, c.All())
 }
 
 func (c *cluster) findServing(ctx context.Context) (*mysql.Server, error) {
@@ -121,35 +106,13 @@ func (c *cluster) findServing(ctx context.Context) (*mysql.Server, error) {
 	})
 }
 
-// Members implements database.Cluster. Every member holds all data.
-func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	servers := c.All()
-	members := make([]database.Member, len(servers))
-	group, ctx := errgroup.WithContext(ctx)
-	for i, s := range servers {
-		group.Go(func() error {
-			members[i] = database.Member{Node: s.Host.Name(), State: "down"}
-			if !s.Running() {
-				return nil
-			}
-			st, err := queryStatus(ctx, s)
-			if err != nil {
-				members[i].State = "silent"
-				return ctx.Err()
-			}
-			if members[i].State = st.State; st.Cluster != primary {
-				members[i].State += ", " + st.Cluster
-				return nil
-			}
-			members[i].Share = 1
-			members[i].Rows, err = s.Count(ctx, "")
-			return err
-		})
+// DescribeState implements mysql.Group.
+func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state string, serves bool, err error) {
+	st, err := queryStatus(ctx, s)
+	if err != nil || st.Cluster == primary {
+		return st.State, err == nil, err
 	}
-	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("asking the members: %w", err)
-	}
-	return members, nil
+	return st.State + ", " + st.Cluster, false, nil
 }
 
 // Count implements database.Cluster. One member counts after it has applied everything committed before.

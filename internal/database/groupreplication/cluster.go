@@ -4,19 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
-	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
 	"skerry/internal/load"
-	"skerry/internal/machine/files"
-	"skerry/internal/machine/host"
 )
 
 const (
@@ -26,12 +20,10 @@ const (
 	formTimeout = 3 * time.Minute
 	// joinTimeout bounds a join: the member may have to receive all data.
 	joinTimeout = 10 * time.Minute
-	// expelTimeout bounds the expulsion of a lost member, beyond group_replication_member_expel_timeout.
-	expelTimeout = 2 * time.Minute
 )
 
 type cluster struct {
-	*mysql.Cluster
+	*mysql.GroupCluster
 	driver   *mysql.Driver
 	options  options
 	parts    mysql.Settings // of the installation
@@ -42,6 +34,7 @@ type cluster struct {
 var (
 	_ database.Cluster    = (*cluster)(nil)
 	_ database.Replicated = (*cluster)(nil)
+	_ mysql.Group         = (*cluster)(nil)
 )
 
 // Start implements database.Database.
@@ -57,7 +50,8 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &d.driver, options: o, parts: f}
+	c := &cluster{GroupCluster: mysql.NewGroupCluster(env, Name), driver: &d.driver, options: o, parts: f}
+	c.SetGroup(c)
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
 	}
@@ -66,7 +60,11 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 
 func (c *cluster) start(ctx context.Context) error {
 	c.ReportProgress("preparing the data of %d members", len(c.Env.Nodes))
-	if err := c.prepare(ctx); err != nil {
+	settings := append(append(mysql.Settings{}, c.parts...), c.options.storage()...)
+	// The statements are no transactions of the group's history.
+	grant := "SET SQL_LOG_BIN = 0;\n" + mysql.Grant
+	var err error
+	if c.template, err = mysql.InitializeTemplate(ctx, c.Env.Nodes[0], Name, c.Env.Installation, settings, grant); err != nil {
 		return err
 	}
 	for _, h := range c.Env.Nodes {
@@ -77,16 +75,13 @@ func (c *cluster) start(ctx context.Context) error {
 		c.Add(s)
 	}
 	servers := c.All()
-	g, gctx := errgroup.WithContext(ctx)
-	for _, s := range servers {
-		g.Go(func() error {
-			if err := c.fill(gctx, s); err != nil {
-				return err
-			}
-			return c.launch(gctx, s)
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err = mysql.ForEach(ctx, servers, func(ctx context.Context, _ int, s *mysql.Server) error {
+		if err := c.fill(ctx, s); err != nil {
+			return err
+		}
+		return c.launch(ctx, s)
+	})
+	if err != nil {
 		return err
 	}
 	c.ReportProgress("forming the group")
@@ -99,43 +94,6 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	if err := c.Servers.Await(ctx, c.Ready); err != nil {
 		return fmt.Errorf("forming the group: %w", err)
-	}
-	return nil
-}
-
-// prepare creates an empty data directory with the benchmark's user and schema, also for later members.
-func (c *cluster) prepare(ctx context.Context) error {
-	h := c.Env.Nodes[0]
-	dir := filepath.Join(h.Dir(), Name+"-template")
-	if err := files.Empty(ctx, h.Files(), dir); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	// These statements are no transactions of the group's history.
-	grant, config := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
-	if err := files.WriteText(ctx, h.Files(), grant, "SET SQL_LOG_BIN = 0;\n"+mysql.Grant); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	c.template = &mysql.Template{Host: h, Dir: dir, Data: filepath.Join(dir, "data")}
-	s := append(append(mysql.Settings{}, c.parts...), c.options.storage()...)
-	s.Add("datadir", c.template.Data)
-	s.Add("init-file", grant)
-	s.Add("skip-log-bin", "ON")
-	if err := s.Write(ctx, h.Files(), config, "mysqld"); err != nil {
-		return err
-	}
-	if err := mysql.GiveToServerUser(ctx, h, dir); err != nil {
-		return err
-	}
-	_, err := mysql.Run(ctx, h, mysql.AsServerUser(host.Command{
-		Name: "mysqld --initialize", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Dir: dir,
-		Args: []string{"--defaults-file=" + config, "--initialize-insecure"},
-	}))
-	if err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	// auto.cnf is the server's identity. Each copy needs its own.
-	if err := h.Files().Remove(ctx, filepath.Join(c.template.Data, "auto.cnf")); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
 	}
 	return nil
 }
@@ -159,26 +117,11 @@ func groupAddr(s *mysql.Server) string { return fmt.Sprintf("%s:%d", s.Host.Addr
 
 // launch starts a member's process and waits until it answers. It is in no group then.
 func (c *cluster) launch(ctx context.Context, s *mysql.Server) error {
-	d, err := c.startServer(ctx, s)
+	d, err := s.StartMySQL(ctx, &c.Servers, c.Env.Installation, groupPort)
 	if err != nil {
 		return err
 	}
-	return awaitAnswer(ctx, s, d)
-}
-
-func (c *cluster) startServer(ctx context.Context, s *mysql.Server) (*daemon.Daemon, error) {
-	return s.Start(ctx, &c.Servers, host.Command{
-		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env,
-		Args: []string{"--defaults-file=" + s.ConfigFile()},
-	}, groupPort)
-}
-
-// awaitAnswer waits until a server answers.
-func awaitAnswer(ctx context.Context, s *mysql.Server, d *daemon.Daemon) error {
-	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
-		_, err := s.Query(ctx, "SELECT 1")
-		return err
-	})
+	return s.AwaitAnswer(ctx, d, upTimeout)
 }
 
 // startReplication adds a running server to the group, or to a new one, and returns when the group counts it.

@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
+	"skerry/internal/database/mysql"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
@@ -108,7 +109,7 @@ func TestMinorityIsBehind(t *testing.T) {
 	if err := frozen.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return checkAgreement(ctx, c.All()[:2]) }); err != nil {
+	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return c.CheckAgreement(ctx, c.All()[:2]) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Insert(t.Context(), "", "user2", record); err != nil {
@@ -180,7 +181,7 @@ func TestMultiPrimary(t *testing.T) {
 	if err := c.Halt(t.Context(), nodes[0], database.Graceful); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, ErrBehind) {
+	if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, mysql.ErrBehind) {
 		t.Errorf("revived from the member that is behind: %v", err)
 	}
 	for _, n := range nodes[:2] {

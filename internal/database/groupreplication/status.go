@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"net"
 
-	"golang.org/x/sync/errgroup"
-
-	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 )
 
@@ -61,22 +58,18 @@ func checkView(view []member, size int) error {
 	return nil
 }
 
-// checkAgreement returns nil if each server sees exactly these servers, all ONLINE.
-func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, s := range servers {
-		g.Go(func() error {
-			v, err := queryView(ctx, s)
-			if err != nil {
-				return err
-			}
-			if err := checkView(v, len(servers)); err != nil {
-				return fmt.Errorf("as %s sees it: %w", s.Host.Name(), err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+// CheckAgreement implements mysql.Group: each server sees exactly these servers, all ONLINE.
+func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
+	return mysql.ForEach(ctx, servers, func(ctx context.Context, _ int, s *mysql.Server) error {
+		v, err := queryView(ctx, s)
+		if err != nil {
+			return err
+		}
+		if err := checkView(v, len(servers)); err != nil {
+			return fmt.Errorf("as %s sees it: %w", s.Host.Name(), err)
+		}
+		return nil
+	})
 }
 
 func queryState(ctx context.Context, s *mysql.Server) (member, error) {
@@ -92,44 +85,13 @@ func queryState(ctx context.Context, s *mysql.Server) (member, error) {
 	return member{}, errors.New("it does not see itself in its group")
 }
 
-func (c *cluster) Ready(ctx context.Context) error {
-	for _, s := range c.All() {
-		if !s.Running() {
-			return fmt.Errorf("%s does not run", s.Host.Name())
-		}
+// DescribeState implements mysql.Group.
+func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state string, serves bool, err error) {
+	m, err := queryState(ctx, s)
+	if err != nil || m.state != online {
+		return m.state, false, err
 	}
-	return checkAgreement(ctx, c.All())
-}
-
-// Members implements database.Cluster. Every member holds all data.
-func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	servers := c.All()
-	members := make([]database.Member, len(servers))
-	g, ctx := errgroup.WithContext(ctx)
-	for i, s := range servers {
-		g.Go(func() error {
-			members[i] = database.Member{Node: s.Host.Name(), State: "down"}
-			if !s.Running() {
-				return nil
-			}
-			m, err := queryState(ctx, s)
-			if err != nil {
-				members[i].State = "silent"
-				return ctx.Err()
-			}
-			if members[i].State = m.state; m.state != online {
-				return nil
-			}
-			members[i].State += ", " + m.role
-			members[i].Share = 1
-			members[i].Rows, err = s.Count(ctx, "")
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, fmt.Errorf("asking the members: %w", err)
-	}
-	return members, nil
+	return m.state + ", " + m.role, true, nil
 }
 
 func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -15,31 +16,21 @@ import (
 //	start     accepted: NameNode and master list the new DataNode and RegionServer
 //	balance   complete: members differ by at most one region, and none is in transition
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if err := c.Ready(ctx); err != nil {
-		return fail(err)
-	}
-	c.ReportProgress("%s is joining", node.Name())
-	began := time.Now()
-	if err := c.admitNode(ctx, node, began); err != nil {
-		return fail(errors.Join(err, c.killServers(node)))
-	}
-	change.Accepted = time.Since(began)
-	c.Add(node)
-	c.ReportProgress("moving regions to %s", node.Name())
-	if err := c.awaitState(ctx, c.checkBalanced); err != nil {
-		return fail(fmt.Errorf("%w; it stays a member", err))
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Check: c.Ready,
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			if err := c.admitNode(ctx, node, timer.Began()); err != nil {
+				return errors.Join(err, c.killServers(node))
+			}
+			timer.Accept()
+			c.Add(node)
+			c.ReportProgress("moving regions to %s", node.Name())
+			if err := c.awaitState(ctx, c.checkBalanced); err != nil {
+				return fmt.Errorf("%w; it stays a member", err)
+			}
+			return nil
+		},
+	})
 }
 
 func (c *cluster) admitNode(ctx context.Context, node host.Host, began time.Time) error {
@@ -101,39 +92,28 @@ func (c *cluster) killServers(node host.Host) error {
 // Halt implements database.Cluster. Gracefully, the RegionServer ends first: it flushes and closes its regions,
 // which the master moves. The first node cannot be halted: no process would be left to notice.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	_, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	defer release()
-	if node.Name() == c.firstNode().Name() {
-		return fmt.Errorf("halting %s: %w: %s", node.Name(), database.ErrFixed, anchorReason(c.options.storage))
-	}
-	c.setHalted(node, true)
-	if manner == database.Abrupt {
-		return c.killServers(node)
-	}
-	return errors.Join(c.stopRole(ctx, node, regionServer), c.stopRole(ctx, node, dataNode))
+	return c.RunHalt(ctx, node, func(ctx context.Context, node host.Host) error {
+		if node.Name() == c.firstNode().Name() {
+			return fmt.Errorf("%w: %s", database.ErrFixed, anchorReason(c.options.storage))
+		}
+		c.setHalted(node, true)
+		if manner == database.Abrupt {
+			return c.killServers(node)
+		}
+		return errors.Join(c.stopRole(ctx, node, regionServer), c.stopRole(ctx, node, dataNode))
+	})
 }
 
 // Revive implements database.Cluster. It returns when the member is listed and has its share of regions.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	fail := func(err error) error { return fmt.Errorf("reviving %s: %w", node.Name(), err) }
-	_, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if !c.isHalted(node) {
-		return fail(fmt.Errorf("%w, and not halted", database.ErrMember))
-	}
-	began := time.Now()
-	if err := c.startMember(ctx, node, began); err != nil {
-		return fail(errors.Join(err, c.killServers(node)))
-	}
-	c.setHalted(node, false)
-	if err := c.awaitState(ctx, c.checkBalanced); err != nil {
-		return fail(err)
-	}
-	return nil
+	return c.RunRevive(ctx, node, func(ctx context.Context, node host.Host) error {
+		if !c.isHalted(node) {
+			return fmt.Errorf("%w, and not halted", database.ErrMember)
+		}
+		if err := c.startMember(ctx, node, time.Now()); err != nil {
+			return errors.Join(err, c.killServers(node))
+		}
+		c.setHalted(node, false)
+		return c.awaitState(ctx, c.checkBalanced)
+	})
 }

@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -25,45 +25,32 @@ import (
 //	wait         complete: its logs are split, the others serve its regions, and every block has all its copies
 //	             on them; open logs are rolled for that
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	_, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if err := c.checkLeave(node); err != nil {
-		return fail(err)
-	}
-	began := time.Now()
-	steps := c.removeLost
-	if manner == database.Graceful {
-		steps = c.decommission
-		if c.isHalted(node) {
-			return fail(fmt.Errorf("%w: it is halted, and can leave abruptly alone", database.ErrUnsupported))
-		}
-		if err := c.Ready(ctx); err != nil {
-			return fail(err)
-		}
-	}
-	c.ReportProgress("%s is leaving (%s)", node.Name(), manner)
-	if err := steps(ctx, node, func() { change.Accepted = time.Since(began) }); err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return c.RunLeave(ctx, node, daemon.LeaveSteps[host.Host]{
+		Check: func(_ context.Context, node host.Host) error { return c.checkLeave(node, manner) },
+		Leave: func(ctx context.Context, node host.Host, timer *daemon.ChangeTimer) error {
+			if manner == database.Abrupt {
+				return c.removeLost(ctx, node, timer.Accept)
+			}
+			if err := c.Ready(ctx); err != nil {
+				return err
+			}
+			return c.decommission(ctx, node, timer.Accept)
+		},
+	})
 }
 
-// checkLeave refuses to remove the first node, or a member that HDFS needs for its replication.
-func (c *cluster) checkLeave(node host.Host) error {
+// checkLeave refuses to remove the first node, a member that HDFS needs for its replication, or, gracefully, a
+// halted member.
+func (c *cluster) checkLeave(node host.Host, manner database.Manner) error {
 	if node.Name() == c.firstNode().Name() {
 		return fmt.Errorf("%w: %s", database.ErrFixed, anchorReason(c.options.storage))
 	}
 	others := slices.DeleteFunc(c.activeMembers(), func(h host.Host) bool { return h.Name() == node.Name() })
 	if c.options.storage == storageHDFS && len(others) < c.options.replication {
 		return fmt.Errorf("%w: replication %d needs as many DataNodes, %d would be left", database.ErrFixed, c.options.replication, len(others))
+	}
+	if manner == database.Graceful && c.isHalted(node) {
+		return fmt.Errorf("%w: it is halted, and can leave abruptly alone", database.ErrUnsupported)
 	}
 	return nil
 }

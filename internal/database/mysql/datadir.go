@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"skerry/internal/database"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -92,6 +94,38 @@ type Template struct {
 	Host host.Host // where it is
 	Dir  string    // all of it
 	Data string    // what is copied, in Dir
+}
+
+// InitializeTemplate has mysqld make a template in the folder <kind>-template of a node, with the settings and the
+// user and schema that grant creates.
+func InitializeTemplate(ctx context.Context, h host.Host, kind string, in database.Installation, s Settings, grant string) (*Template, error) {
+	dir, on := filepath.Join(h.Dir(), kind+"-template"), h.Files()
+	t := &Template{Host: h, Dir: dir, Data: filepath.Join(dir, "data")}
+	script, config := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
+	s = slices.Clone(s)
+	s.Add("datadir", t.Data)
+	s.Add("init-file", script)
+	s.Add("skip-log-bin", "ON")
+	for _, step := range []func() error{
+		func() error { return files.Empty(ctx, on, dir) },
+		func() error { return files.WriteText(ctx, on, script, grant) },
+		func() error { return s.Write(ctx, on, config, "mysqld") },
+		func() error { return GiveToServerUser(ctx, h, dir) },
+		func() error {
+			_, err := Run(ctx, h, AsServerUser(host.Command{
+				Name: "mysqld --initialize", Path: in.Programs["mysqld"], Env: in.Env, Dir: dir,
+				Args: []string{"--defaults-file=" + config, "--initialize-insecure"},
+			}))
+			return err
+		},
+		// auto.cnf is the server's identity. Each copy needs its own.
+		func() error { return on.Remove(ctx, filepath.Join(t.Data, "auto.cnf")) },
+	} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoTemplate, err)
+		}
+	}
+	return t, nil
 }
 
 // Remove removes the template. A template that cannot be removed disappears with its node.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
-	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -61,7 +59,9 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := daemon.PortsFree(ctx, c.manager, "ndb_mgmd", managePort); err != nil {
 		return err
 	}
-	if err := c.prepare(ctx); err != nil {
+	var err error
+	settings := storage(ctx, c.manager.Files(), c.Env.Installation)
+	if c.template, err = mysql.InitializeTemplate(ctx, c.manager, Name, c.Env.Installation, settings, mysql.Grant); err != nil {
 		return err
 	}
 	for _, h := range c.Env.Nodes {
@@ -101,37 +101,6 @@ func forEach(ctx context.Context, members []member, do func(context.Context, mem
 		g.Go(func() error { return do(ctx, m) })
 	}
 	return g.Wait()
-}
-
-// prepare creates an empty data directory for SQL nodes, with the benchmark's user and schema.
-func (c *cluster) prepare(ctx context.Context) error {
-	dir := filepath.Join(c.manager.Dir(), Name+"-template")
-	on := c.manager.Files()
-	if err := files.Empty(ctx, on, dir); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	grant, file := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
-	if err := files.WriteText(ctx, on, grant, mysql.Grant); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	c.template = &mysql.Template{Host: c.manager, Dir: dir, Data: filepath.Join(dir, "data")}
-	s := storage(ctx, on, c.Env.Installation)
-	s.Add("datadir", c.template.Data)
-	s.Add("init-file", grant)
-	s.Add("skip-log-bin", "ON")
-	if err := errors.Join(s.Write(ctx, on, file, "mysqld"), mysql.GiveToServerUser(ctx, c.manager, dir)); err != nil {
-		return err
-	}
-	if _, err := mysql.Run(ctx, c.manager, mysql.AsServerUser(host.Command{
-		Name: "mysqld --initialize", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Dir: dir,
-		Args: []string{"--defaults-file=" + file, "--initialize-insecure"},
-	})); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	if err := on.Remove(ctx, filepath.Join(c.template.Data, "auto.cnf")); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	return nil
 }
 
 // addMember makes a node a member with a new identifier and empty directories.

@@ -8,22 +8,19 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
+	"skerry/internal/database/mysql"
 	"skerry/internal/machine/host"
 )
-
-// errRuns means that a member was not halted.
-var errRuns = errors.New("it runs")
 
 // Halt implements database.Cluster. It also ends a management node on the node; the others serve without it until
 // another member is lost.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	m, err := c.memberOn("halting", node)
-	if err != nil {
-		return err
-	}
-	c.ReportProgress("halting %s (%s)", node.Name(), manner)
-	err = c.endMember(ctx, m, manner)
-	if node.Name() == c.manager.Name() {
+	return c.RunHalt(ctx, node, func(ctx context.Context, s *mysql.Server) error {
+		c.ReportProgress("halting %s (%s)", node.Name(), manner)
+		err := c.endMember(ctx, c.memberOf(s), manner)
+		if node.Name() != c.manager.Name() {
+			return err
+		}
 		c.mu.Lock()
 		d := c.management
 		c.management = nil
@@ -31,28 +28,24 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 		if d != nil {
 			err = errors.Join(err, d.Kill()) // it holds nothing but what is on disk
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	return nil
+		return err
+	})
 }
 
 // Revive implements database.Cluster: a data node reads its disk and copies the rest from its node group.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	m, err := c.memberOn("reviving", node)
-	if err != nil {
-		return err
-	}
-	if m.Running() {
-		return fmt.Errorf("reviving %s: %w", node.Name(), errRuns)
-	}
-	c.ReportProgress("reviving %s", node.Name())
-	if err := c.revive(ctx, m); err != nil {
-		// A halted member can be revived again.
-		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, c.endMember(context.WithoutCancel(ctx), m, database.Abrupt)))
-	}
-	return nil
+	return c.RunRevive(ctx, node, func(ctx context.Context, s *mysql.Server) error {
+		if s.Running() {
+			return mysql.ErrRuns
+		}
+		c.ReportProgress("reviving %s", node.Name())
+		m := c.memberOf(s)
+		if err := c.revive(ctx, m); err != nil {
+			// A halted member can be revived again.
+			return errors.Join(err, c.endMember(context.WithoutCancel(ctx), m, database.Abrupt))
+		}
+		return nil
+	})
 }
 
 func (c *cluster) revive(ctx context.Context, m member) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
@@ -24,47 +23,42 @@ import (
 //
 // A node that is not enough for a node group is complete when it has started. It holds no rows until others join.
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
-	var change database.Change
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	defer release()
-	if c.options.replicas == 1 {
-		return change, fmt.Errorf("joining %s: %w: without replicas no data node can restart while the others serve",
-			node.Name(), database.ErrUnsupported)
-	}
-	c.mu.Lock()
-	last := c.last
-	c.mu.Unlock()
-	if last >= maxNodes {
-		return change, fmt.Errorf("joining %s: %w: %d data nodes at most", node.Name(), database.ErrUnsupported, maxNodes)
-	}
-	if err := c.Ready(ctx); err != nil {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	c.ReportProgress("%s is joining", node.Name())
-	began, before := time.Now(), c.members()
-	m, err := c.addMember(ctx, node)
-	if err == nil {
-		err = c.restartAll(ctx, before)
-	}
-	if err == nil {
-		err = c.admit(ctx, m, func() { change.Accepted = time.Since(began) })
-	}
-	if err != nil {
-		err = fmt.Errorf("joining %s: %w", node.Name(), err)
-		if m.Server != nil {
-			err = errors.Join(err, c.endMember(context.WithoutCancel(ctx), m, database.Abrupt), c.Remove(context.WithoutCancel(ctx), m.Server))
-		}
-		return change, err
-	}
-	if err := c.createNodeGroups(ctx); err != nil {
-		// It stays a member, because it may be in a node group now.
-		return change, fmt.Errorf("joining %s: spreading rows over it: %w", node.Name(), err)
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Check: func(ctx context.Context) error {
+			if c.options.replicas == 1 {
+				return fmt.Errorf("%w: without replicas no data node can restart while the others serve", database.ErrUnsupported)
+			}
+			c.mu.Lock()
+			last := c.last
+			c.mu.Unlock()
+			if last >= maxNodes {
+				return fmt.Errorf("%w: %d data nodes at most", database.ErrUnsupported, maxNodes)
+			}
+			return c.Ready(ctx)
+		},
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			before := c.members()
+			m, err := c.addMember(ctx, node)
+			if err == nil {
+				err = c.restartAll(ctx, before)
+			}
+			if err == nil {
+				err = c.admit(ctx, m, timer.Accept)
+			}
+			if err != nil && m.Server != nil {
+				ctx := context.WithoutCancel(ctx)
+				return errors.Join(err, c.endMember(ctx, m, database.Abrupt), c.Remove(ctx, m.Server))
+			}
+			if err != nil {
+				return err
+			}
+			if err := c.createNodeGroups(ctx); err != nil {
+				// It stays a member, because it may be in a node group now.
+				return fmt.Errorf("spreading rows over it: %w", err)
+			}
+			return nil
+		},
+	})
 }
 
 func (c *cluster) admit(ctx context.Context, m member, accepted func()) error {
@@ -187,53 +181,41 @@ func (c *cluster) createNodeGroups(ctx context.Context) error {
 
 // Leave implements database.Cluster: only a node in no node group may.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
-	var change database.Change
-	_, release, err := c.Hold(node.Name())
-	if err != nil {
-		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
-	}
-	defer release()
-	m, err := c.memberOn("removing", node)
-	if err != nil {
-		return change, err
-	}
-	peers, err := c.queryPeers(ctx)
-	if err != nil {
-		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
-	}
-	if p := peers[m.id]; p.group >= 0 || !p.connected {
-		return change, fmt.Errorf("removing %s: %w: %s", node.Name(), database.ErrFixed, inGroup)
-	}
-	c.ReportProgress("%s is leaving", node.Name())
-	began := time.Now()
-	if err := c.endMember(ctx, m, manner); err != nil {
-		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
-	}
-	change.Accepted = time.Since(began)
-	if err := c.Remove(ctx, m.Server); err != nil {
-		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
-	}
-	if err := c.Servers.Await(ctx, func(ctx context.Context) error {
-		peers, err := c.queryPeers(ctx)
-		if err == nil && peers[m.id].connected {
-			err = fmt.Errorf("the data node on %s is still connected", node.Name())
-		}
-		return err
-	}); err != nil {
-		return change, fmt.Errorf("removing %s: %w", node.Name(), err)
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return c.RunLeave(ctx, node, daemon.LeaveSteps[*mysql.Server]{
+		Check: func(ctx context.Context, s *mysql.Server) error {
+			peers, err := c.queryPeers(ctx)
+			if err != nil {
+				return err
+			}
+			if p := peers[c.memberOf(s).id]; p.group >= 0 || !p.connected {
+				return fmt.Errorf("%w: %s", database.ErrFixed, inGroup)
+			}
+			return nil
+		},
+		Leave: func(ctx context.Context, s *mysql.Server, timer *daemon.ChangeTimer) error {
+			m := c.memberOf(s)
+			if err := c.endMember(ctx, m, manner); err != nil {
+				return err
+			}
+			timer.Accept()
+			if err := c.Remove(ctx, s); err != nil {
+				return err
+			}
+			return c.Servers.Await(ctx, func(ctx context.Context) error {
+				peers, err := c.queryPeers(ctx)
+				if err == nil && peers[m.id].connected {
+					err = fmt.Errorf("the data node on %s is still connected", node.Name())
+				}
+				return err
+			})
+		},
+	})
 }
 
-func (c *cluster) memberOn(doing string, node host.Host) (member, error) {
-	s, err := c.Member(doing, node)
-	if err != nil {
-		return member{}, err
-	}
+func (c *cluster) memberOf(s *mysql.Server) member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return member{s, c.ids[s]}, nil
+	return member{s, c.ids[s]}
 }
 
 func (c *cluster) endMember(ctx context.Context, m member, manner database.Manner) error {
