@@ -10,7 +10,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/load"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -24,7 +23,6 @@ const (
 
 type cluster struct {
 	*mysql.GroupCluster
-	driver  *mysql.Driver
 	options options
 	parts   parts
 }
@@ -45,7 +43,7 @@ func (g *Galera) Start(ctx context.Context, env database.Env) (database.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{GroupCluster: mysql.NewGroupCluster(env, Name), driver: &g.driver, options: o, parts: f}
+	c := &cluster{GroupCluster: mysql.NewGroupCluster(env, &g.Driver, "wsrep_sync_wait=0;wsrep_dirty_reads=ON"), options: o, parts: f}
 	c.SetGroup(c)
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
@@ -173,15 +171,6 @@ func (c *cluster) segments() []int {
 
 func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
-}
-
-// OpenMember implements database.Replicated. Members without a majority also answer.
-func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	s := c.On(node)
-	if s == nil {
-		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
-	}
-	return c.driver.OpenMember(ctx, s, "wsrep_sync_wait=0;wsrep_dirty_reads=ON")
 }
 
 func lastLines(servers []*mysql.Server) string {

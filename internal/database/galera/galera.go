@@ -15,13 +15,10 @@
 package galera
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/load"
 )
 
 // Name is how experiments call it.
@@ -31,15 +28,12 @@ const Name = "galera"
 const memory = 170 << 20
 
 // Galera is MariaDB with Galera as a database.
-type Galera struct{ driver mysql.Driver }
+type Galera struct{ mysql.Driver }
 
 // New returns it.
-func New() *Galera { return &Galera{driver: mysql.Driver{Kind: Name}} }
+func New() *Galera { return &Galera{mysql.Driver{Kind: Name}} }
 
 var _ database.Database = (*Galera)(nil)
-
-// Name implements database.Database.
-func (*Galera) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*Galera) Capabilities() database.Capabilities {
@@ -55,23 +49,6 @@ func (*Galera) Check(nodes int, options database.Options) error {
 // Find implements database.Database.
 func (*Galera) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
-}
-
-// Properties implements database.Configurable.
-func (*Galera) Properties() []string { return mysql.Properties() }
-
-// ServerProperties implements database.External.
-func (*Galera) ServerProperties(servers []string, _ string) map[string]string {
-	return mysql.ServerProperties(servers)
-}
-
-// Open implements database.Database.
-func (g *Galera) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
-	c, err := g.driver.Open(ctx, properties)
-	if err != nil {
-		return nil, fmt.Errorf("galera: %w", err)
-	}
-	return c, nil
 }
 
 // About is what the laboratory and its documentation know of MariaDB with Galera.

@@ -96,8 +96,8 @@ func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) e
 	return nil
 }
 
-func (c *cluster) findServing(ctx context.Context) (*mysql.Server, error) {
-	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+func (c *cluster) FindServing(ctx context.Context) (*mysql.Server, error) {
+	return c.FirstServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		st, err := queryStatus(ctx, s)
 		if err != nil {
 			return err
@@ -117,7 +117,7 @@ func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state str
 
 // Count implements database.Cluster. One member counts after it has applied everything committed before.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	s, err := c.findServing(ctx)
+	s, err := c.FindServing(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -126,11 +126,3 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 
 // waits begins a statement that sees everything committed before.
 const waits = "SET STATEMENT wsrep_sync_wait = 1 FOR "
-
-func (c *cluster) Clear(ctx context.Context) error {
-	s, err := c.findServing(ctx)
-	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
-	}
-	return s.Clear(ctx)
-}

@@ -10,7 +10,6 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/load"
 )
 
 const (
@@ -24,9 +23,8 @@ const (
 
 type cluster struct {
 	*mysql.GroupCluster
-	driver   *mysql.Driver
 	options  options
-	parts    mysql.Settings // of the installation
+	install  mysql.Settings // of the installation
 	template *mysql.Template
 	ids      atomic.Int32 // of servers, the last one given
 }
@@ -46,11 +44,11 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 	if env.Nodes, err = database.OrderFirst(env.Nodes, "primary", o.primary); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
-	f, err := locate(ctx, env.Nodes[0].Files(), env.Installation)
+	f, err := o.installSettings(ctx, env.Nodes[0].Files(), env.Installation)
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{GroupCluster: mysql.NewGroupCluster(env, Name), driver: &d.driver, options: o, parts: f}
+	c := &cluster{GroupCluster: mysql.NewGroupCluster(env, &d.Driver, "group_replication_consistency='EVENTUAL'"), options: o, install: f}
 	c.SetGroup(c)
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
@@ -60,11 +58,10 @@ func (d *GroupReplication) Start(ctx context.Context, env database.Env) (databas
 
 func (c *cluster) start(ctx context.Context) error {
 	c.ReportProgress("preparing the data of %d members", len(c.Env.Nodes))
-	settings := append(append(mysql.Settings{}, c.parts...), c.options.storage()...)
 	// The statements are no transactions of the group's history.
 	grant := "SET SQL_LOG_BIN = 0;\n" + mysql.Grant
 	var err error
-	if c.template, err = mysql.InitializeTemplate(ctx, c.Env.Nodes[0], Name, c.Env.Installation, settings, grant); err != nil {
+	if c.template, err = mysql.InitializeTemplate(ctx, c.Env.Nodes[0], Name, c.Env.Installation, c.install, grant); err != nil {
 		return err
 	}
 	for _, h := range c.Env.Nodes {
@@ -102,7 +99,7 @@ func (c *cluster) fill(ctx context.Context, s *mysql.Server) error {
 	if err := s.Fill(ctx, c.template, groupPort); err != nil {
 		return err
 	}
-	return c.options.settings(s.Host, c.parts, int(c.ids.Add(1)), c.seeds()).Write(ctx, s.Host.Files(), s.ConfigFile(), "mysqld")
+	return c.options.settings(s.Host, c.install, int(c.ids.Add(1)), c.seeds()).Write(ctx, s.Host.Files(), s.ConfigFile(), "mysqld")
 }
 
 func (c *cluster) seeds() []string {
@@ -147,12 +144,4 @@ func (c *cluster) Stop(ctx context.Context) error { return c.Kill(ctx) }
 
 func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member, mysql.PropReads: c.options.reads}
-}
-
-func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	s := c.On(node)
-	if s == nil {
-		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
-	}
-	return c.driver.OpenMember(ctx, s, "group_replication_consistency='EVENTUAL'")
 }

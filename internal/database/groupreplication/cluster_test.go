@@ -60,7 +60,7 @@ func TestFailover(t *testing.T) {
 		t.Fatalf("no new primary was found: %v", err)
 	}
 	for _, n := range nodes[1:3] {
-		own, err := d.driver.OpenMember(t.Context(), c.On(n.Name()), "")
+		own, err := d.Driver.OpenMember(t.Context(), c.On(n.Name()), "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,6 @@
 package groupreplication
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -21,24 +20,20 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/install"
-	"skerry/internal/load"
 )
 
 // memory is what a member uses with default options and a few thousand records.
 const memory = 480 << 20
 
 // GroupReplication is MySQL with Group Replication as a database.
-type GroupReplication struct{ driver mysql.Driver }
+type GroupReplication struct{ mysql.Driver }
 
 // New returns it.
 func New() *GroupReplication {
-	return &GroupReplication{driver: mysql.Driver{Kind: Name, Discover: discover}}
+	return &GroupReplication{mysql.Driver{Kind: Name, Discover: discover}}
 }
 
 var _ database.Database = (*GroupReplication)(nil)
-
-// Name implements database.Database.
-func (*GroupReplication) Name() string { return Name }
 
 // Capabilities implements database.Database.
 func (*GroupReplication) Capabilities() database.Capabilities {
@@ -57,23 +52,6 @@ func (*GroupReplication) Check(nodes int, options database.Options) error {
 // Find implements database.Database.
 func (*GroupReplication) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
-}
-
-// Properties implements database.Configurable.
-func (*GroupReplication) Properties() []string { return mysql.Properties() }
-
-// ServerProperties implements database.External.
-func (*GroupReplication) ServerProperties(servers []string, _ string) map[string]string {
-	return mysql.ServerProperties(servers)
-}
-
-// Open implements database.Database.
-func (g *GroupReplication) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
-	c, err := g.driver.Open(ctx, properties)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 var errNoPrimary = errors.New("the group has no primary that is ONLINE")

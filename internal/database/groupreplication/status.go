@@ -94,8 +94,9 @@ func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state str
 	return m.state + ", " + m.role, true, nil
 }
 
-func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {
-	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+// FindServing implements mysql.Group: it returns the primary.
+func (c *cluster) FindServing(ctx context.Context) (*mysql.Server, error) {
+	return c.FirstServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		m, err := queryState(ctx, s)
 		if err == nil && (m.state != online || m.role != "PRIMARY") {
 			err = fmt.Errorf("%s is %s, %s", s.Host.Name(), m.state, m.role)
@@ -106,7 +107,7 @@ func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {
 
 // Count implements database.Cluster. In multi-primary mode the server first applies what the others have.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	s, err := c.findPrimary(ctx)
+	s, err := c.FindServing(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -123,12 +124,4 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 		}
 	}
 	return s.Count(ctx, "")
-}
-
-func (c *cluster) Clear(ctx context.Context) error {
-	s, err := c.findPrimary(ctx)
-	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
-	}
-	return s.Clear(ctx)
 }

@@ -72,8 +72,8 @@ func (s *Cluster) Stop(ctx context.Context) error {
 	return err
 }
 
-// FindServing returns the first running server for which serves returns nil.
-func (s *Cluster) FindServing(ctx context.Context, serves func(context.Context, *Server) error) (*Server, error) {
+// FirstServing returns the first running server for which serves returns nil.
+func (s *Cluster) FirstServing(ctx context.Context, serves func(context.Context, *Server) error) (*Server, error) {
 	err := errNone
 	for _, o := range s.Running() {
 		e := serves(ctx, o)

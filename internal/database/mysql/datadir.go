@@ -67,6 +67,36 @@ func (s *Settings) Add(name string, value any) {
 	*s = append(*s, Setting{name, fmt.Sprint(value)})
 }
 
+// AddServer appends the variables that all servers of the family share.
+func (s *Settings) AddServer(h host.Host, data string, port, connections int) {
+	s.Add("datadir", data)
+	s.Add("bind-address", h.Addr())
+	s.Add("port", port)
+	s.Add("socket", "server.sock") // in the data directory: its path has a limit
+	s.Add("pid-file", "server.pid")
+	s.Add("skip-name-resolve", "ON")
+	s.Add("max-connections", connections)
+	s.Add("performance-schema", "OFF") // it takes a quarter of the memory
+}
+
+// InstallSettings returns the variables that depend on an installation of MySQL, and the buffer of InnoDB.
+func InstallSettings(ctx context.Context, on files.System, in database.Installation, buffer int64) Settings {
+	base := InstallBase(ctx, on, in, "mysqld")
+	var s Settings
+	s.Add("basedir", base)
+	if d := FindBelow(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
+		s.Add("lc-messages-dir", filepath.Dir(d))
+	}
+	if d := FindBelow(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
+		s.Add("character-sets-dir", d)
+	}
+	s.Add("mysqlx", 0)
+	s.Add("secure-file-priv", "NULL") // otherwise it wants a folder of the system's
+	s.Add("innodb-buffer-pool-size", buffer)
+	s.Add("innodb-redo-log-capacity", 32<<20)
+	return s
+}
+
 // Text formats a configuration file with one section. Quotes keep # and ; from beginning a comment.
 func (s Settings) Text(section string) string {
 	var b strings.Builder

@@ -9,6 +9,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
+	"skerry/internal/load"
 	"skerry/internal/machine/host"
 )
 
@@ -28,6 +29,8 @@ type Group interface {
 	CheckAgreement(ctx context.Context, servers []*Server) error
 	// CountMembers returns the size of the group as one of its servers sees it.
 	CountMembers(ctx context.Context, by *Server) (int, error)
+	// FindServing returns a server that sees everything committed, and accepts writes.
+	FindServing(ctx context.Context) (*Server, error)
 	// DescribeState returns a server's own state, and whether it serves.
 	DescribeState(ctx context.Context, s *Server) (state string, serves bool, err error)
 	// Prepare creates a server that will join and fills its directory. It starts no process.
@@ -49,12 +52,15 @@ type Group interface {
 // GroupCluster implements membership, halts and status of a database whose servers are a Group.
 type GroupCluster struct {
 	*Cluster
-	group Group
+	group   Group
+	driver  *Driver
+	session string
 }
 
-// NewGroupCluster returns a cluster without servers. SetGroup must follow.
-func NewGroupCluster(env database.Env, kind string) *GroupCluster {
-	return &GroupCluster{Cluster: NewCluster(env, kind)}
+// NewGroupCluster returns a cluster without servers. SetGroup must follow. Session sets variables that let a member
+// without a majority answer a client of its own copy.
+func NewGroupCluster(env database.Env, driver *Driver, session string) *GroupCluster {
+	return &GroupCluster{Cluster: NewCluster(env, driver.Kind), driver: driver, session: session}
 }
 
 // SetGroup sets the group, before any other use.
@@ -232,4 +238,22 @@ func (s *GroupCluster) Members(ctx context.Context) ([]database.Member, error) {
 		return nil, fmt.Errorf("asking the members: %w", err)
 	}
 	return members, nil
+}
+
+// OpenMember implements database.Replicated. Members without a majority also answer.
+func (s *GroupCluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
+	server := s.On(node)
+	if server == nil {
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
+	}
+	return s.driver.OpenMember(ctx, server, s.session)
+}
+
+// Clear implements database.Cluster.
+func (s *GroupCluster) Clear(ctx context.Context) error {
+	server, err := s.group.FindServing(ctx)
+	if err != nil {
+		return fmt.Errorf("emptying the table: %w", err)
+	}
+	return server.Clear(ctx)
 }

@@ -31,11 +31,6 @@ func Properties() []string {
 	return []string{PropHosts, PropUser, PropPassword, PropSchema, PropMember, PropReads, PropTimeout, PropConnect, PropSession}
 }
 
-// ServerProperties returns the properties for servers: see database.External.
-func ServerProperties(servers []string) map[string]string {
-	return map[string]string{PropHosts: strings.Join(servers, ",")}
-}
-
 // Choices of a member.
 const (
 	Nearest    = "nearest"

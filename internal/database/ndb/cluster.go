@@ -25,7 +25,6 @@ const (
 
 type cluster struct {
 	*mysql.Cluster // the SQL nodes
-	driver         *mysql.Driver
 	options        options
 	manager        host.Host // where the management node runs
 	template       *mysql.Template
@@ -46,7 +45,7 @@ func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, er
 		return nil, err
 	}
 	o.deadlock = o.deadlockTimeout(env.RTT)
-	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &n.driver, options: o, manager: env.Nodes[0],
+	c := &cluster{Cluster: mysql.NewCluster(env, Name), options: o, manager: env.Nodes[0],
 		ids: make(map[*mysql.Server]int), data: make(map[*mysql.Server]*daemon.Daemon)}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
@@ -60,7 +59,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	var err error
-	settings := storage(ctx, c.manager.Files(), c.Env.Installation)
+	settings := installSettings(ctx, c.manager.Files(), c.Env.Installation)
 	if c.template, err = mysql.InitializeTemplate(ctx, c.manager, Name, c.Env.Installation, settings, mysql.Grant); err != nil {
 		return err
 	}
@@ -121,7 +120,7 @@ func (c *cluster) addMember(ctx context.Context, h host.Host) (member, error) {
 	if err := h.Files().MakeDir(ctx, m.dataDir()); err != nil {
 		return m, fmt.Errorf("making the directory of the data node on %s: %w", h.Name(), err)
 	}
-	settings := c.options.settings(m, storage(ctx, h.Files(), c.Env.Installation), c.managerAddr())
+	settings := c.options.settings(m, installSettings(ctx, h.Files(), c.Env.Installation), c.managerAddr())
 	return m, settings.Write(ctx, h.Files(), s.ConfigFile(), "mysqld")
 }
 

@@ -10,31 +10,26 @@
 package ndb
 
 import (
-	"context"
 	"regexp"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/install"
-	"skerry/internal/load"
 )
 
 // NDB is MySQL NDB Cluster as a database.
-type NDB struct{ driver mysql.Driver }
+type NDB struct{ mysql.Driver }
 
 // New returns it.
 func New() *NDB {
-	return &NDB{driver: mysql.Driver{Kind: Name, Column: column, Engine: " ENGINE=NDBCLUSTER"}}
+	return &NDB{mysql.Driver{Kind: Name, Column: column, Engine: " ENGINE=NDBCLUSTER"}}
 }
 
 var (
 	_ database.Database = (*NDB)(nil)
 	_ database.Anchored = (*NDB)(nil)
 )
-
-// Name implements database.Database.
-func (*NDB) Name() string { return Name }
 
 // memory is what a data node with 80 MiB for rows (720 MB) and a SQL node (285 MB) take.
 const memory = 1 << 30
@@ -67,23 +62,6 @@ const inGroup = "it is in a node group, which NDB cannot take rows out of"
 // Find implements database.Database.
 func (*NDB) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
-}
-
-// Properties implements database.Configurable.
-func (*NDB) Properties() []string { return mysql.Properties() }
-
-// ServerProperties implements database.External.
-func (*NDB) ServerProperties(servers []string, _ string) map[string]string {
-	return mysql.ServerProperties(servers)
-}
-
-// Open implements database.Database.
-func (n *NDB) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
-	c, err := n.driver.Open(ctx, properties)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 // Name is how experiments call it.

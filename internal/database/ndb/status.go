@@ -102,7 +102,7 @@ func stateText(p peer) string {
 }
 
 func (c *cluster) findSQL(ctx context.Context) (*mysql.Server, error) {
-	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+	return c.FirstServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		_, err := s.Query(ctx, "SELECT 1")
 		return err
 	})
