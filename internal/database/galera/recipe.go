@@ -1,8 +1,6 @@
 package galera
 
 import (
-	"regexp"
-
 	"skerry/internal/database"
 	"skerry/internal/install"
 )
@@ -37,15 +35,8 @@ var Recipes = []install.Recipe{Recipe, {
 	VersionArgs: []string{"--no-defaults", "--version"}, Version: findVersion,
 }}
 
-// versionPattern matches "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...".
-var versionPattern = regexp.MustCompile(`Ver ([0-9][0-9.]*)-MariaDB`)
-
-func findVersion(output string) string {
-	if m := versionPattern.FindStringSubmatch(output); m != nil {
-		return m[1]
-	}
-	return ""
-}
+// findVersion matches "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...".
+var findVersion = install.MatchVersion(`Ver ([0-9][0-9.]*)-MariaDB`)
 
 // Upgrades implements database.Upgradable: none between the series that can be installed, by
 // https://mariadb.com/docs/server/server-management/install-and-upgrade-mariadb/upgrading.

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"time"
 
 	"skerry/internal/database"
@@ -93,16 +92,9 @@ var Recipe = install.Recipe{
 	Closure:     true,
 	Programs:    []string{"mysqld"},
 	VersionArgs: []string{"--no-defaults", "--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
+	// "mysqld  Ver 9.7.4-2 for Linux on x86_64 (Debian)", but not MariaDB's mysqld.
+	Version: install.MatchVersion(`Ver ([0-9]+\.[0-9]+\.[0-9]+)(?:-[0-9A-Za-z.~+]+)? for`),
 }
-
-// versionPattern matches "mysqld  Ver 9.7.4-2 for Linux on x86_64 (Debian)", but not MariaDB's mysqld.
-var versionPattern = regexp.MustCompile(`Ver ([0-9]+\.[0-9]+\.[0-9]+)(?:-[0-9A-Za-z.~+]+)? for`)
 
 // About is what the laboratory and its documentation know of MySQL Group Replication.
 var About = database.About{

@@ -41,17 +41,10 @@ var Recipe = install.Recipe{
 	Programs:    []string{"mongod"},
 	Optional:    []string{"mongos"},
 	VersionArgs: []string{"--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
-	Try: tryPrograms,
+	// "db version v7.0.14".
+	Version: install.MatchVersion(`db version v([0-9][^\s]*)`),
+	Try:     tryPrograms,
 }
-
-// versionPattern finds the version in "db version v7.0.14".
-var versionPattern = regexp.MustCompile(`db version v([0-9][^\s]*)`)
 
 // routerVersion finds it in "mongos version v7.0.14".
 var routerVersion = regexp.MustCompile(`mongos version v([0-9][^\s]*)`)

@@ -10,7 +10,6 @@
 package ndb
 
 import (
-	"regexp"
 	"time"
 
 	"skerry/internal/database"
@@ -81,17 +80,9 @@ var Recipe = install.Recipe{
 	},
 	Programs:    []string{"ndbmtd", "ndb_mgmd", "ndb_mgm", "mysqld"},
 	VersionArgs: []string{"--no-defaults", "--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
+	// "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)" and "ndbmtd  Ver 8.0.44-cluster for Linux on x86_64".
+	Version: install.MatchVersion(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`),
 }
-
-// versionPattern matches "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)" and "ndbmtd  Ver
-// 8.0.44-cluster for Linux on x86_64".
-var versionPattern = regexp.MustCompile(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`)
 
 // About is what the laboratory and its documentation know of MySQL NDB Cluster.
 var About = database.About{

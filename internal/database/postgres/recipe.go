@@ -1,8 +1,6 @@
 package postgres
 
 import (
-	"regexp"
-
 	"skerry/internal/database"
 	"skerry/internal/install"
 )
@@ -31,15 +29,8 @@ var Recipes = []install.Recipe{Recipe, {
 	VersionArgs: []string{"--version"}, Version: findVersion,
 }}
 
-// versionPattern matches "postgres (PostgreSQL) 15.18 (Debian ...)".
-var versionPattern = regexp.MustCompile(`\(PostgreSQL\) ([0-9][^\s]*)`)
-
-func findVersion(output string) string {
-	if m := versionPattern.FindStringSubmatch(output); m != nil {
-		return m[1]
-	}
-	return ""
-}
+// findVersion matches "postgres (PostgreSQL) 15.18 (Debian ...)".
+var findVersion = install.MatchVersion(`\(PostgreSQL\) ([0-9][^\s]*)`)
 
 // Upgrades implements database.Upgradable: there is no rolling upgrade, by
 // https://www.postgresql.org/docs/current/upgrading.html.

@@ -1,8 +1,6 @@
 package redis
 
 import (
-	"regexp"
-
 	"skerry/internal/install"
 )
 
@@ -42,16 +40,6 @@ func valkeyRecipe(series, released string, closure bool, packages ...string) ins
 }
 
 var (
-	redisVersion  = versionIn(`server v=([0-9][^ ]*)`) // "Redis server v=7.0.15 sha=00000000:0 malloc=..."
-	valkeyVersion = versionIn(`(?:Valkey )?server v=([0-9][^ ]*)`)
+	redisVersion  = install.MatchVersion(`server v=([0-9][^ ]*)`) // "Redis server v=7.0.15 sha=00000000:0 malloc=..."
+	valkeyVersion = install.MatchVersion(`(?:Valkey )?server v=([0-9][^ ]*)`)
 )
-
-func versionIn(pattern string) func(string) string {
-	p := regexp.MustCompile(pattern)
-	return func(output string) string {
-		if m := p.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	}
-}
