@@ -2,12 +2,9 @@ package record
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -73,20 +70,6 @@ type Calibration struct {
 	// Round trips of one byte over loopback, in microseconds.
 	LoopbackP50US float64 `json:"loopback_p50_us"`
 	LoopbackP99US float64 `json:"loopback_p99_us"`
-}
-
-// HashProgram returns the SHA-256 sum of the running program, in hexadecimal.
-func HashProgram() (string, error) {
-	f, err := os.Open("/proc/self/exe") // the running program, even if its file was replaced
-	if err != nil {
-		return "", fmt.Errorf("reading this program: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("reading this program: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // firstValue returns the value of the first of the keys that a file of "key SEP value" lines has, or "".

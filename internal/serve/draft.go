@@ -19,6 +19,7 @@ import (
 	"skerry/internal/record"
 	"skerry/internal/run/choose"
 	"skerry/internal/run/draft"
+	"skerry/internal/run/live"
 	"skerry/internal/topology"
 )
 
@@ -74,7 +75,7 @@ var errExists = errors.New("the file exists already")
 var errInvalid = errors.New("the file is not valid")
 
 func (s *Server) form(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, Form{
+	live.WriteJSON(w, http.StatusOK, Form{
 		Draft: draft.DefaultExperiment(), Sketch: draft.DefaultNeeds(), Databases: slices.Sorted(maps.Keys(s.Databases)),
 		Topologies: topology.Presets(), Workloads: ycsb.BuiltinNames(),
 		Offers: event.Offers(), BadDays: draft.Days(), Starts: s.Launch != nil, Folder: s.Experiments,
@@ -99,17 +100,17 @@ func draftFile[T draft.File](s *Server) http.HandlerFunc {
 		}
 		text, err := file.YAML()
 		if err != nil {
-			writeJSON(w, http.StatusOK, Checked{Wrong: []experiment.Mistake{{Message: err.Error()}}, Notes: []string{}})
+			live.WriteJSON(w, http.StatusOK, Checked{Wrong: []experiment.Mistake{{Message: err.Error()}}, Notes: []string{}})
 			return
 		}
-		writeJSON(w, http.StatusOK, s.validateText(Text{Text: text, Needs: file.NeedsName()}))
+		live.WriteJSON(w, http.StatusOK, s.validateText(Text{Text: text, Needs: file.NeedsName()}))
 	}
 }
 
 func (s *Server) validate(w http.ResponseWriter, r *http.Request) {
 	var t Text
 	if readBody(w, r, &t) {
-		writeJSON(w, http.StatusOK, s.validateText(t))
+		live.WriteJSON(w, http.StatusOK, s.validateText(t))
 	}
 }
 
@@ -139,7 +140,7 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, Saved{File: file})
+	live.WriteJSON(w, http.StatusOK, Saved{File: file})
 	return nil
 }
 
@@ -235,7 +236,7 @@ func (s *Server) choices(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, list)
+	live.WriteJSON(w, http.StatusOK, list)
 	return nil
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/tail"
-	"skerry/internal/machine/agent"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/process"
 	"skerry/internal/machine/rpc"
 )
@@ -139,7 +139,9 @@ func findProgram(exe, system, arch string) (program, error) {
 		return p, advice.With(err, "build it: GOOS=%s GOARCH=%s go build -trimpath -o %s ./cmd/skerry", system, arch, p.path)
 	}
 	p.size = st.Size()
-	p.sum, err = agent.FileSHA256(p.path)
+	if p.sum, err = files.SHA256(p.path); err != nil {
+		err = fmt.Errorf("%w: %w", ErrNoProgram, err)
+	}
 	return p, err
 }
 
