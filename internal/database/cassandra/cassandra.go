@@ -61,18 +61,15 @@ var (
 	_ database.Published = (*Cassandra)(nil)
 )
 
-// Name implements database.Database.
 func (*Cassandra) Name() string { return Name }
 
 // memberMemory: a member with 256 MiB of heap used up to 710 MB after a load.
 const memberMemory = 750 << 20
 
-// Capabilities implements database.Database.
 func (*Cassandra) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
 }
 
-// Check implements database.Database.
 func (*Cassandra) Check(nodes int, given database.Options) error {
 	_, err := parseOptions(nodes, given)
 	return err
@@ -102,7 +99,6 @@ func (*Cassandra) Fixed(nodes []string, given database.Options) map[string]strin
 	return fixed
 }
 
-// Find implements database.Database.
 func (*Cassandra) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes(), version, from)
 }

@@ -26,7 +26,6 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-// Start implements database.Database.
 func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	if err := d.Check(len(env.Nodes), env.Options); err != nil {
 		return nil, err

@@ -44,13 +44,10 @@ func (c *Cluster[M]) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(c.name, format, args...)
 }
 
-// Failed implements database.Cluster.
 func (c *Cluster[M]) Failed() <-chan struct{} { return c.Servers.Failed() }
 
-// Err implements database.Cluster.
 func (c *Cluster[M]) Err() error { return c.Servers.Err() }
 
-// Logs implements database.Cluster.
 func (c *Cluster[M]) Logs() map[string]files.File { return c.Servers.Logs() }
 
 // MemberList holds the members of a cluster in the order in which they became members,

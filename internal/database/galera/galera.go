@@ -36,18 +36,15 @@ func New() *Galera { return &Galera{mysql.Driver{Kind: Name}} }
 
 var _ database.Database = (*Galera)(nil)
 
-// Capabilities implements database.Database.
 func (*Galera) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
 }
 
-// Check implements database.Database.
 func (*Galera) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
 }
 
-// Find implements database.Database.
 func (*Galera) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
 }

@@ -111,7 +111,6 @@ func (c *cluster) FindServing(ctx context.Context) (*mysql.Server, error) {
 	})
 }
 
-// DescribeState implements mysql.Group.
 func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state string, serves bool, err error) {
 	st, err := queryStatus(ctx, s)
 	if err != nil || st.Cluster == primary {

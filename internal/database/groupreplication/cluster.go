@@ -35,7 +35,6 @@ var (
 	_ mysql.Group         = (*cluster)(nil)
 )
 
-// Start implements database.Database.
 func (d *GroupReplication) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {

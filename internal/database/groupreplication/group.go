@@ -96,7 +96,6 @@ func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner dat
 	return s.Halt(ctx, database.Graceful)
 }
 
-// AwaitAgreement implements mysql.Group.
 func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return c.AwaitGivenUp(ctx, func(ctx context.Context) error { return c.CheckAgreement(ctx, servers) })
 }
@@ -118,7 +117,6 @@ func (c *cluster) Restore(ctx context.Context, s *mysql.Server) error {
 	return c.admit(ctx, s, append(others, s), len(others) == 0, func() {})
 }
 
-// Restart implements mysql.Group.
 func (c *cluster) Restart(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
 	members := append(running, s)
 	var behind error

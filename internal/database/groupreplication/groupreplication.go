@@ -34,7 +34,6 @@ func New() *GroupReplication {
 
 var _ database.Database = (*GroupReplication)(nil)
 
-// Capabilities implements database.Database.
 func (*GroupReplication) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -42,13 +41,11 @@ func (*GroupReplication) Capabilities() database.Capabilities {
 	}
 }
 
-// Check implements database.Database.
 func (*GroupReplication) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
 }
 
-// Find implements database.Database.
 func (*GroupReplication) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
 }

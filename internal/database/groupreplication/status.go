@@ -85,7 +85,6 @@ func queryState(ctx context.Context, s *mysql.Server) (member, error) {
 	return member{}, errors.New("it does not see itself in its group")
 }
 
-// DescribeState implements mysql.Group.
 func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state string, serves bool, err error) {
 	m, err := queryState(ctx, s)
 	if err != nil || m.state != online {

@@ -45,7 +45,6 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database.
 func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options)
 	if err != nil {

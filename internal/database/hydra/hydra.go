@@ -45,15 +45,12 @@ func New() *Hydra { return &Hydra{order: make(map[string][]string)} }
 
 var _ database.Database = (*Hydra)(nil)
 
-// Name implements database.Database.
 func (*Hydra) Name() string { return Name }
 
-// Capabilities implements database.Database.
 func (*Hydra) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
 }
 
-// Check implements database.Database.
 func (*Hydra) Check(nodes int, o database.Options) error {
 	parsed, err := parseOptions(o)
 	if err == nil && parsed.direct && nodes > 1 {
@@ -74,7 +71,6 @@ func (*Hydra) Find(_, from string) (database.Installation, error) {
 // Properties implements database.Configurable.
 func (*Hydra) Properties() []string { return Properties() }
 
-// Open implements database.Database.
 func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

@@ -31,7 +31,6 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-// Start implements database.Database.
 func (*Metadata) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options)
 	if err != nil {

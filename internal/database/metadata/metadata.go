@@ -51,15 +51,12 @@ var (
 	_ database.Frail    = (*Metadata)(nil)
 )
 
-// Name implements database.Database.
 func (*Metadata) Name() string { return Name }
 
-// Capabilities implements database.Database.
 func (*Metadata) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Tree: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
 }
 
-// Check implements database.Database.
 func (*Metadata) Check(nodes int, o database.Options) error {
 	parsed, err := parseOptions(o)
 	if err == nil && parsed.replicas > nodes {
@@ -104,7 +101,6 @@ func (*Metadata) Find(_, from string) (database.Installation, error) {
 // Properties implements database.Configurable.
 func (*Metadata) Properties() []string { return Properties() }
 
-// Open implements database.Database.
 func (*Metadata) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

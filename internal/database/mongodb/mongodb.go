@@ -62,10 +62,8 @@ var (
 	_ database.Published = (*MongoDB)(nil)
 )
 
-// Name implements database.Database.
 func (*MongoDB) Name() string { return Name }
 
-// Capabilities implements database.Database.
 func (*MongoDB) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -83,7 +81,6 @@ func (*MongoDB) Frail(nodes int, options database.Options) string {
 
 const loneShard = "a shard of one member that is lost takes its records with it"
 
-// Check implements database.Database.
 func (*MongoDB) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
@@ -121,7 +118,6 @@ func (*MongoDB) Fixed(nodes []string, options database.Options) map[string]strin
 	return fixed
 }
 
-// Find implements database.Database.
 func (*MongoDB) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
 }

@@ -43,7 +43,6 @@ func (*Driver) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropHosts: strings.Join(servers, ",")}
 }
 
-// Open implements database.Database.
 func (d *Driver) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

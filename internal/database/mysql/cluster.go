@@ -63,7 +63,6 @@ func (s *Cluster) Kill(ctx context.Context) error {
 	return errors.Join(err, s.Stop(ctx))
 }
 
-// Stop implements database.Cluster.
 func (s *Cluster) Stop(ctx context.Context) error {
 	err := s.Servers.Stop(ctx)
 	for _, o := range s.All() {

@@ -66,7 +66,6 @@ func NewGroupCluster(env database.Env, driver *Driver, session string) *GroupClu
 // SetGroup sets the group, before any other use.
 func (s *GroupCluster) SetGroup(group Group) { s.group = group }
 
-// Join implements database.Cluster.
 func (s *GroupCluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
 	var before []*Server
 	var server *Server
@@ -102,7 +101,6 @@ func (s *GroupCluster) removeServer(ctx context.Context, server *Server) error {
 	return s.group.AwaitAgreement(ctx, s.Running())
 }
 
-// Leave implements database.Cluster.
 func (s *GroupCluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
 	return s.RunLeave(ctx, node, daemon.LeaveSteps[*Server]{
 		Check: func(ctx context.Context, server *Server) error { return s.checkLeave(ctx, server, manner) },
@@ -203,7 +201,6 @@ func (s *GroupCluster) AwaitGivenUp(ctx context.Context, ask func(ctx context.Co
 	})
 }
 
-// Ready implements database.Cluster.
 func (s *GroupCluster) Ready(ctx context.Context) error {
 	for _, o := range s.All() {
 		if !o.Running() {
@@ -249,7 +246,6 @@ func (s *GroupCluster) OpenMember(ctx context.Context, node string) (load.Client
 	return s.driver.OpenMember(ctx, server, s.session)
 }
 
-// Clear implements database.Cluster.
 func (s *GroupCluster) Clear(ctx context.Context) error {
 	server, err := s.group.FindServing(ctx)
 	if err != nil {

@@ -49,7 +49,6 @@ func NewServer(h host.Host, kind string, port int) (*Server, error) {
 	return s, nil
 }
 
-// Name implements daemon.Member.
 func (s *Server) Name() string { return s.Host.Name() }
 
 // Addr returns the client address, host:port.

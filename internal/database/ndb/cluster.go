@@ -38,7 +38,6 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-// Start implements database.Database.
 func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {

@@ -33,7 +33,6 @@ var (
 // memory is what a data node with 80 MiB for rows (720 MB) and a SQL node (285 MB) take.
 const memory = 1 << 30
 
-// Capabilities implements database.Database.
 func (*NDB) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -41,7 +40,6 @@ func (*NDB) Capabilities() database.Capabilities {
 	}
 }
 
-// Check implements database.Database.
 func (*NDB) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
@@ -58,7 +56,6 @@ func (*NDB) Fixed(nodes []string, _ database.Options) map[string]string {
 
 const inGroup = "it is in a node group, which NDB cannot take rows out of"
 
-// Find implements database.Database.
 func (*NDB) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
 }

@@ -43,10 +43,8 @@ func New() *Postgres { return &Postgres{} }
 
 var _ database.Database = (*Postgres)(nil)
 
-// Name implements database.Database.
 func (*Postgres) Name() string { return Name }
 
-// Capabilities implements database.Database.
 func (*Postgres) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -54,13 +52,11 @@ func (*Postgres) Capabilities() database.Capabilities {
 	}
 }
 
-// Check implements database.Database.
 func (*Postgres) Check(_ int, options database.Options) error {
 	_, err := parseOptions(options)
 	return err
 }
 
-// Find implements database.Database.
 func (*Postgres) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
 }
@@ -68,7 +64,6 @@ func (*Postgres) Find(version, from string) (database.Installation, error) {
 // Properties implements database.Configurable.
 func (*Postgres) Properties() []string { return Properties() }
 
-// Open implements database.Database.
 func (d *Postgres) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

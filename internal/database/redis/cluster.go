@@ -31,7 +31,6 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database.
 func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
