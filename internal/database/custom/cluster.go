@@ -169,16 +169,12 @@ func (c *cluster) Ready(ctx context.Context) error {
 		command = c.def.Server.Up
 	}
 	members := c.All()
-	g, gctx := errgroup.WithContext(ctx)
-	for _, m := range members {
-		g.Go(func() error {
-			if _, err := c.runCommand(gctx, m, command, c.templateData(m, members)); err != nil {
-				return fmt.Errorf("%s is not ready: %w", m.Name(), err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+	return daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m host.Host) error {
+		if _, err := c.runCommand(ctx, m, command, c.templateData(m, members)); err != nil {
+			return fmt.Errorf("%s is not ready: %w", m.Name(), err)
+		}
+		return nil
+	})
 }
 
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {

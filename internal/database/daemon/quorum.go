@@ -35,6 +35,15 @@ func RunningExcept[M SeatedMember](all []M, except M) []M {
 	return slices.DeleteFunc(slices.Clone(all), func(m M) bool { return m == except || m.Halted() })
 }
 
+// ForEach runs do for all items at the same time, with their indexes, and returns the first error.
+func ForEach[T any](ctx context.Context, items []T, do func(ctx context.Context, i int, item T) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for i, item := range items {
+		g.Go(func() error { return do(ctx, i, item) })
+	}
+	return g.Wait()
+}
+
 // AwaitFunc polls until ask returns nil: Await of a Set, or of a Daemon with its timeout bound.
 type AwaitFunc func(ctx context.Context, ask func(context.Context) error) error
 
@@ -193,14 +202,11 @@ func CheckLeader[M Member, L comparable](ctx context.Context, members []M, leade
 		return fmt.Errorf("%w: there are no members", database.ErrNotReady)
 	}
 	leaders := make([]L, len(members))
-	g, gctx := errgroup.WithContext(ctx)
-	for i, m := range members {
-		g.Go(func() (err error) {
-			leaders[i], err = leader(gctx, m)
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err := ForEach(ctx, members, func(ctx context.Context, i int, m M) (err error) {
+		leaders[i], err = leader(ctx, m)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for i, l := range leaders {

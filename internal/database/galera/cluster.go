@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
@@ -66,7 +67,7 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	segments := c.segments()
 	servers := c.All()
-	err = mysql.ForEach(ctx, servers, func(ctx context.Context, i int, s *mysql.Server) error {
+	err = daemon.ForEach(ctx, servers, func(ctx context.Context, i int, s *mysql.Server) error {
 		if err := s.Fill(ctx, template, ports...); err != nil {
 			return err
 		}

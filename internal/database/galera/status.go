@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
@@ -79,7 +80,7 @@ func queryStatus(ctx context.Context, s *mysql.Server) (status, error) {
 // CheckAgreement implements mysql.Group: the servers are also in the same history.
 func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
 	history := make([]string, len(servers))
-	err := mysql.ForEach(ctx, servers, func(ctx context.Context, i int, s *mysql.Server) error {
+	err := daemon.ForEach(ctx, servers, func(ctx context.Context, i int, s *mysql.Server) error {
 		st, err := queryStatus(ctx, s)
 		if err != nil {
 			return err

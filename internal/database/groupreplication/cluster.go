@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
 )
 
@@ -71,7 +72,7 @@ func (c *cluster) start(ctx context.Context) error {
 		c.Add(s)
 	}
 	servers := c.All()
-	err = mysql.ForEach(ctx, servers, func(ctx context.Context, _ int, s *mysql.Server) error {
+	err = daemon.ForEach(ctx, servers, func(ctx context.Context, _ int, s *mysql.Server) error {
 		if err := c.fill(ctx, s); err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
 )
 
@@ -60,7 +61,7 @@ func checkView(view []member, size int) error {
 
 // CheckAgreement implements mysql.Group: each server sees exactly these servers, all ONLINE.
 func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
-	return mysql.ForEach(ctx, servers, func(ctx context.Context, _ int, s *mysql.Server) error {
+	return daemon.ForEach(ctx, servers, func(ctx context.Context, _ int, s *mysql.Server) error {
 		v, err := queryView(ctx, s)
 		if err != nil {
 			return err

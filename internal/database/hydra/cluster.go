@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
@@ -71,12 +69,11 @@ func (c *cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	g, gctx := errgroup.WithContext(ctx)
 	members := c.All()
-	for _, m := range members {
-		g.Go(func() error { return c.startNew(gctx, m, members, false) })
-	}
-	if err := g.Wait(); err != nil {
+	err := daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m *member) error {
+		return c.startNew(ctx, m, members, false)
+	})
+	if err != nil {
 		return err
 	}
 	c.ReportProgress("awaiting a leader")

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
@@ -82,13 +80,4 @@ func (s *Cluster) FirstServing(ctx context.Context, serves func(context.Context,
 		err = errors.Join(err, e)
 	}
 	return nil, err
-}
-
-// ForEach runs a function for all servers at the same time and returns the first error.
-func ForEach(ctx context.Context, servers []*Server, do func(ctx context.Context, i int, s *Server) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for i, s := range servers {
-		g.Go(func() error { return do(ctx, i, s) })
-	}
-	return g.Wait()
 }

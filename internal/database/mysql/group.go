@@ -214,7 +214,7 @@ func (s *GroupCluster) Ready(ctx context.Context) error {
 func (s *GroupCluster) Members(ctx context.Context) ([]database.Member, error) {
 	servers := s.All()
 	members := make([]database.Member, len(servers))
-	err := ForEach(ctx, servers, func(ctx context.Context, i int, o *Server) error {
+	err := daemon.ForEach(ctx, servers, func(ctx context.Context, i int, o *Server) error {
 		members[i] = database.Member{Node: o.Host.Name(), State: "down"}
 		if !o.Running() {
 			return nil

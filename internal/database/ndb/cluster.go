@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
@@ -75,7 +73,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	members := c.members()
-	if err := forEach(ctx, members, func(ctx context.Context, m member) error {
+	if err := daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m member) error {
 		_, err := c.launchData(ctx, m, false, "--initial")
 		return err
 	}); err != nil {
@@ -85,20 +83,12 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.ReportProgress("starting %d SQL nodes", len(members))
-	if err := forEach(ctx, members, c.launchSQL); err != nil {
+	if err := daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m member) error { return c.launchSQL(ctx, m) }); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
 	defer cancel()
 	return c.Servers.Await(ctx, c.Ready)
-}
-
-func forEach(ctx context.Context, members []member, do func(context.Context, member) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, m := range members {
-		g.Go(func() error { return do(ctx, m) })
-	}
-	return g.Wait()
 }
 
 // addMember makes a node a member with a new identifier and empty directories.

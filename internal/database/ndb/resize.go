@@ -96,7 +96,7 @@ func (c *cluster) restartAll(ctx context.Context, members []member) error {
 			return fmt.Errorf("restarting the members: %w", context.Cause(ctx))
 		}
 		// A stopped member is started again even if the join or others failed.
-		return forEach(ctx, round, func(_ context.Context, m member) error { return do(whole, m) })
+		return daemon.ForEach(ctx, round, func(_ context.Context, _ int, m member) error { return do(whole, m) })
 	}
 	for _, m := range members {
 		if err := restart([]member{m}, c.restartData); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
 )
 
@@ -25,7 +26,7 @@ func (c *cluster) checkServes(ctx context.Context, members []member) error {
 			return fmt.Errorf("the SQL node on %s is not connected", m.Host.Name())
 		}
 	}
-	return forEach(ctx, members, func(ctx context.Context, m member) error {
+	return daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m member) error {
 		seen, err := m.QueryPairs(ctx, readyQuery)
 		if err != nil {
 			return err

@@ -160,19 +160,15 @@ func (c *cluster) forgetMember(ctx context.Context, m *member, id string) error 
 	if c.options.rebalance == rebalanceCLI && !m.Halted() {
 		return c.runCLI(ctx, "del-node", others[0].addr, id)
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	for _, o := range others {
-		g.Go(func() error {
-			client := o.openChanger(c.Env.Control)
-			defer client.Close()
-			err := client.ClusterForget(gctx, id).Err()
-			if err != nil && !strings.Contains(err.Error(), "Unknown node") {
-				return fmt.Errorf("forgetting the node on %s: %w", o.host.Name(), err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+	return daemon.ForEach(ctx, others, func(ctx context.Context, _ int, o *member) error {
+		client := o.openChanger(c.Env.Control)
+		defer client.Close()
+		err := client.ClusterForget(ctx, id).Err()
+		if err != nil && !strings.Contains(err.Error(), "Unknown node") {
+			return fmt.Errorf("forgetting the node on %s: %w", o.host.Name(), err)
+		}
+		return nil
+	})
 }
 
 // awaitDisowned waits until no other member names a node as the owner of a slot. A member that
