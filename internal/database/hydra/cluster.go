@@ -77,15 +77,15 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.ReportProgress("awaiting a leader")
-	for _, m := range members {
-		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.checkServing) })
-	}
-	if err := g.Wait(); err != nil {
+	err = daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m *member) error {
+		return m.Server().Await(ctx, readyTimeout, m.checkServing)
+	})
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("hydra is not ready after %v", readyTimeout))
 	defer cancel()
-	err := c.Servers.Await(ctx, func(ctx context.Context) error {
+	err = c.Servers.Await(ctx, func(ctx context.Context) error {
 		m, err := c.findServing(ctx, nil)
 		if err != nil {
 			return err
