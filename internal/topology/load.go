@@ -155,73 +155,50 @@ func readBase(path string, read ReadFile, depth int) (Spec, error) {
 
 // merge returns s overridden by over. Sites and nodes merge by name; links are appended.
 func (s Spec) merge(over Spec) Spec {
-	s.From = over.From
-	override(&s.Name, over.Name)
-	override(&s.Connect, over.Connect)
-	override(&s.Mesh, over.Mesh)
-	override(&s.Encryption, over.Encryption)
-	override(&s.Volumes, over.Volumes)
-	if !reflect.ValueOf(over.Overlay).IsZero() {
-		s.Overlay = over.Overlay
+	m := s
+	overrideFields(&m, over)
+	m.From = over.From
+	m.Links = append(slices.Clone(s.Links), over.Links...)
+	m.Sites = mergeNamed(s.Sites, over.Sites, func(x SiteSpec) string { return x.Name })
+	m.Nodes = mergeNamed(s.Nodes, over.Nodes, func(x NodeSpec) string { return x.Name })
+	m.Matrix, m.Distance, m.Defaults = s.Matrix, s.Distance, s.Defaults
+	overrideFields(&m.Matrix, over.Matrix)
+	overrideFields(&m.Distance, over.Distance)
+	overrideFields(&m.Defaults, over.Defaults)
+	if o := over.Defaults; o.Latency != nil || o.RTT != nil { // they exclude each other
+		m.Defaults.Latency, m.Defaults.RTT = o.Latency, o.RTT
 	}
-	if !reflect.ValueOf(over.Service).IsZero() {
-		s.Service = over.Service
-	}
-	override(&s.Matrix.Latency, over.Matrix.Latency)
-	override(&s.Matrix.Average, over.Matrix.Average)
-	override(&s.Matrix.Bandwidth, over.Matrix.Bandwidth)
-	override(&s.Distance.Detour, over.Distance.Detour)
-	s.Links = append(slices.Clone(s.Links), over.Links...)
-	s.Sites = slices.Clone(s.Sites)
-	for _, o := range over.Sites {
-		i := slices.IndexFunc(s.Sites, func(x SiteSpec) bool { return x.Name == o.Name })
-		if i < 0 {
-			s.Sites = append(s.Sites, o)
-			continue
-		}
-		override(&s.Sites[i].Lat, o.Lat)
-		override(&s.Sites[i].Lon, o.Lon)
-		override(&s.Sites[i].Nodes, o.Nodes)
-	}
-	s.Nodes = slices.Clone(s.Nodes)
-	for _, o := range over.Nodes {
-		i := slices.IndexFunc(s.Nodes, func(x NodeSpec) bool { return x.Name == o.Name })
-		if i < 0 {
-			s.Nodes = append(s.Nodes, o)
-			continue
-		}
-		override(&s.Nodes[i].Site, o.Site)
-		override(&s.Nodes[i].Role, o.Role)
-		override(&s.Nodes[i].CPU, o.CPU)
-		override(&s.Nodes[i].Memory, o.Memory)
-		override(&s.Nodes[i].Flavor, o.Flavor)
-	}
-	d, o := &s.Defaults, over.Defaults
-	if o.Latency != nil || o.RTT != nil {
-		d.Latency, d.RTT = o.Latency, o.RTT
-	}
-	override(&d.Bandwidth, o.Bandwidth)
-	override(&d.Jitter, o.Jitter)
-	override(&d.Distribution, o.Distribution)
-	override(&d.Loss, o.Loss)
-	override(&d.Duplicate, o.Duplicate)
-	override(&d.Reorder, o.Reorder)
-	override(&d.Corrupt, o.Corrupt)
-	override(&d.Queue, o.Queue)
-	override(&d.SiteRTT, o.SiteRTT)
-	override(&d.SiteBandwidth, o.SiteBandwidth)
-	override(&d.CPU, o.CPU)
-	override(&d.Memory, o.Memory)
-	override(&d.Flavor, o.Flavor)
-	d.TCP = d.TCP.merge(o.TCP)
-	return s
+	m.Defaults.TCP = s.Defaults.TCP
+	overrideFields(&m.Defaults.TCP, over.Defaults.TCP)
+	return m
 }
 
-// override sets *to to given unless given is zero.
-func override[T comparable](to *T, given T) {
-	var none T
-	if given != none {
-		*to = given
+func mergeNamed[T any](list, over []T, name func(T) string) []T {
+	list = slices.Clone(list)
+	for _, o := range over {
+		if i := slices.IndexFunc(list, func(x T) bool { return name(x) == name(o) }); i >= 0 {
+			overrideFields(&list[i], o)
+		} else {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// overrideFields sets the fields of a struct whose values in given are not zero. Fields of an embedded struct count
+// one by one.
+func overrideFields[T any](to *T, given T) {
+	overrideValues(reflect.ValueOf(to).Elem(), reflect.ValueOf(given))
+}
+
+func overrideValues(to, given reflect.Value) {
+	for i := range given.NumField() {
+		switch {
+		case given.Type().Field(i).Anonymous:
+			overrideValues(to.Field(i), given.Field(i))
+		case !given.Field(i).IsZero():
+			to.Field(i).Set(given.Field(i))
+		}
 	}
 }
 
