@@ -126,6 +126,16 @@ type Counters struct {
 	Account Account  `json:"account,omitzero"`
 }
 
+// Sub returns the counters of the time since an earlier reading; see Account.Sub.
+func (c Counters) Sub(earlier Counters) Counters {
+	c.Bytes -= earlier.Bytes
+	c.Packets -= earlier.Packets
+	c.DroppedQueue -= earlier.DroppedQueue
+	c.DroppedLoss -= earlier.DroppedLoss
+	c.Account = c.Account.Sub(earlier.Account)
+	return c
+}
+
 // Lateness summarises delays after due times.
 type Lateness struct {
 	Known bool          `json:"known"`
