@@ -147,7 +147,7 @@ func TestMinorityIsBehind(t *testing.T) {
 // TestPrimaryIsPlaced has the member that was asked for lead the group, and refuses one that is no node.
 func TestPrimaryIsPlaced(t *testing.T) {
 	_, c, nodes := startCluster(t, 2, database.Options{"primary": "n2"})
-	if s, err := c.findPrimary(t.Context()); err != nil || s.Host.Name() != "n2" {
+	if s, err := c.FindServing(t.Context()); err != nil || s.Host.Name() != "n2" {
 		t.Errorf("the primary is %+v, %v", s, err)
 	}
 	if _, err := New().Start(t.Context(), database.Env{Nodes: nodes, Options: database.Options{"primary": "n9"}}); !errors.Is(err, ErrOption) {

@@ -66,7 +66,7 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 		if err := c.awaitEpochs(ctx); err != nil {
 			return err
 		}
-		err := daemon.ForEach(ctx, open, func(ctx context.Context, _ int, v view) error {
+		err = daemon.ForEach(ctx, open, func(ctx context.Context, _ int, v view) error {
 			here := v.openChanger(v.host)
 			defer here.Close()
 			if err := phase(f, ctx, v, here); err != nil {
