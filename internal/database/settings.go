@@ -107,9 +107,9 @@ func (r *SettingReader) Int(name string, low, high, missing int) int {
 func (r *SettingReader) Bool(name string, missing bool) bool {
 	switch s := r.given[name]; {
 	case !r.Has(name):
-	case slices.Contains([]string{"true", "yes", "on"}, s):
+	case slices.Contains([]string{"true", "True", "TRUE", "yes", "on", "1"}, s):
 		return true
-	case slices.Contains([]string{"false", "no", "off"}, s):
+	case slices.Contains([]string{"false", "False", "FALSE", "no", "off", "0"}, s):
 		return false
 	default:
 		r.Reject(name, "true or false")

@@ -119,13 +119,9 @@ func (w *Testbed) removeDiskLimit(name string, l *cgroup.DiskLimit) error {
 }
 
 func (w *Testbed) applyDiskLimit(name string) error {
-	h, err := w.Host(name)
+	d, err := w.controls(name, "limit the disk of")
 	if err != nil {
 		return err
-	}
-	d, ok := h.(host.Controls)
-	if !ok {
-		return fmt.Errorf("limit the disk of %s: %w on this host", name, errUnavailable)
 	}
 	var bound cgroup.DiskLimit
 	for _, x := range w.diskLimits.byNode[name] {
@@ -169,15 +165,11 @@ func (d *DiskFull) check(s Layout, fail failure) {
 func (d *DiskFull) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
 	on := func(do func(host.Controls) error) func(context.Context, *Testbed, string, *progress) error {
 		return func(_ context.Context, w *Testbed, node string, _ *progress) error {
-			h, err := w.Host(node)
+			c, err := w.controls(node, "fill the disk of")
 			if err != nil {
 				return err
 			}
-			f, ok := h.(host.Controls)
-			if !ok {
-				return fmt.Errorf("fill the disk of %s: %w on this host", node, errUnavailable)
-			}
-			return do(f)
+			return do(c)
 		}
 	}
 	return newNodeAction(nodeAction{
@@ -214,13 +206,9 @@ func DiskSizes(events []Event, s Layout) map[string]int64 {
 func (w *Testbed) MountDisks(sizes map[string]int64) error {
 	var errs []error
 	for name, size := range sizes {
-		h, err := w.Host(name)
+		m, err := w.controls(name, "mount a disk for")
 		if err != nil {
 			return err
-		}
-		m, ok := h.(host.Controls)
-		if !ok {
-			return fmt.Errorf("mount a disk for %s: %w on this host", name, errUnavailable)
 		}
 		errs = append(errs, m.MountDisk(size))
 	}

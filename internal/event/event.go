@@ -107,7 +107,6 @@ type Spec struct {
 
 var _ strict.Chooser = (*Spec)(nil)
 
-// Choices implements strict.Chooser.
 func (Spec) Choices() []strict.ChoiceKey {
 	choices := make([]strict.ChoiceKey, len(kinds))
 	for i, k := range kinds {
@@ -116,7 +115,6 @@ func (Spec) Choices() []strict.ChoiceKey {
 	return choices
 }
 
-// Choose implements strict.Chooser.
 func (w *Spec) Choose(key string, value reflect.Value) {
 	i := slices.IndexFunc(kinds, func(k Kind) bool { return k.Name == key })
 	if s, ok := value.Addr().Interface().(kindSpec); ok && i >= 0 {

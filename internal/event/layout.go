@@ -118,7 +118,6 @@ type Names []string
 
 var _ strict.Decoder = (*Names)(nil)
 
-// DecodeNode implements strict.Decoder.
 func (l *Names) DecodeNode(n *strict.Node, path string, report func(strict.Problem)) {
 	items := n.Items
 	if n.Kind != strict.List {

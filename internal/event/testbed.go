@@ -158,10 +158,11 @@ func (w *Testbed) changeMembership(ctx context.Context, name string, p *progress
 }
 
 func (w *Testbed) pause(ctx context.Context, name string) error {
-	f, n, err := w.controls(name)
+	f, err := w.controls(name, "pause")
 	if err != nil {
 		return err
 	}
+	n := w.nodeState(name)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.paused {
@@ -175,10 +176,11 @@ func (w *Testbed) pause(ctx context.Context, name string) error {
 }
 
 func (w *Testbed) resume(name string) error {
-	f, n, err := w.controls(name)
+	f, err := w.controls(name, "resume")
 	if err != nil {
 		return err
 	}
+	n := w.nodeState(name)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if !n.paused {
@@ -191,16 +193,15 @@ func (w *Testbed) resume(name string) error {
 	return nil
 }
 
-func (w *Testbed) controls(name string) (host.Controls, *nodeState, error) {
+func (w *Testbed) controls(name, doing string) (host.Controls, error) {
 	h, err := w.Host(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	f, ok := h.(host.Controls)
-	if !ok {
-		return nil, nil, fmt.Errorf("pause %s: %w on this host", name, errUnavailable)
+	if c, ok := h.(host.Controls); ok {
+		return c, nil
 	}
-	return f, w.nodeState(name), nil
+	return nil, fmt.Errorf("%s %s: %w on this host", doing, name, errUnavailable)
 }
 
 // ctxMutex is a mutex whose waiters give up when their context ends. A change of membership can

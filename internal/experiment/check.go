@@ -2,10 +2,13 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/base/strict"
 	"skerry/internal/base/unit"
+	"skerry/internal/topology"
 )
 
 // minEvery is the shortest interval between changes of links: changing all of azure8 takes some milliseconds.
@@ -85,4 +88,85 @@ func (c *checker) checkDrift() {
 		return
 	}
 	c.checkTraceTimes()
+}
+
+// database splits NAME@SERIES and checks that a database is given. Its abilities are checked by Check.
+func (c *checker) database() {
+	d := &c.e.Database
+	if d.Label() == "" {
+		c.fail("database", "give name, or exec: FILE", "no database is given")
+	}
+	name, series, ok := strings.Cut(d.Name, "@")
+	switch {
+	case !ok:
+	case series == "":
+		c.fail("database.name", "write redis@7.0, or leave @ out", "%s: no series after @", d.Name)
+	case d.Version != "" && d.Version != series:
+		c.fail("database.name", "give the version once", "%s has version %s, too", d.Name, d.Version)
+	default:
+		d.Name, d.Version = name, series
+	}
+}
+
+// localSite is the site of the client of a cluster that Skerry did not start.
+const localSite = "here"
+
+// emulated are the settings of an emulated cloud, which a cluster that Skerry did not start does not have.
+var emulated = []string{
+	"topology", "client", "scale", "setup_scale", "machines", "place", "between", "links", "engine", "drift", "cluster_warmup",
+}
+
+// checkCluster checks an experiment on a cluster that Skerry did not start. Its cloud is the client alone.
+func (c *checker) checkCluster() {
+	e := c.e
+	for path, err := range e.Database.Cluster.Check() {
+		c.fail(joinPath("database.cluster", path), "", "%v", err)
+	}
+	for _, path := range emulated {
+		if e.isSet(path) {
+			c.fail(path, "remove it, or remove database.cluster",
+				"the cluster, its network and the client's machine are not emulated: %s has no effect", path)
+		}
+	}
+	if e.Parallel > 1 {
+		c.fail("parallel", "remove it", "trials on one cluster would disturb each other")
+	}
+	e.Parallel = 1
+	for i, p := range e.Workloads {
+		if p.Client != nil {
+			c.fail(e.Pools()[i].path+".client", "remove it", "all clients run on this machine")
+		}
+	}
+	e.origin.cloud = topology.Topology{
+		Name:  "cluster",
+		Sites: []topology.Site{{Name: localSite}},
+		Nodes: []topology.Node{{Name: topology.ClientName, Site: localSite, Role: topology.Client}},
+	}
+}
+
+// FirstCommand returns a command of the user that a trial of a valid file runs, "" for none: those of a cluster that
+// Skerry did not start, or the file of a custom database.
+func (v Validation) FirstCommand() string {
+	for _, c := range v.Plan {
+		d := c.Experiment.Database
+		if d.Exec != "" {
+			return "exec: " + d.Exec
+		}
+		if d.Cluster != nil && len(d.Cluster.Commands()) > 0 {
+			return d.Cluster.Commands()[0]
+		}
+	}
+	return ""
+}
+
+// NeedsLab reports whether any trial runs in a lab.
+func (e Experiment) NeedsLab() bool {
+	return slices.ContainsFunc(e.Plan(), func(c Cell) bool { return c.Experiment.Database.Cluster == nil })
+}
+
+func joinPath(base, key string) string {
+	if key == "" {
+		return base
+	}
+	return base + "." + key
 }

@@ -121,3 +121,40 @@ func (s Store) build(ctx context.Context, r Recipe, source Package, downloads, r
 	}
 	return nil
 }
+
+// ErrNoGo is returned if a program must be built and there is no Go toolchain.
+var ErrNoGo = errors.New("the Go toolchain is missing")
+
+// GoProgram is a program that is built from a main package and the modules it imports. Sums pins all of them.
+type GoProgram struct {
+	Name               string
+	Main, Module, Sums []byte // main.go, go.mod, go.sum
+}
+
+// Build compiles the program into bin below root. It implements Recipe.Prepare.
+func (p GoProgram) Build(ctx context.Context, root string, progress func(string)) error {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		return advice.With(fmt.Errorf("building %s: %w: %w", p.Name, ErrNoGo, err),
+			"install Go 1.26 or newer and try again, or give a build of %s with --from", p.Name)
+	}
+	dir, err := os.MkdirTemp("", "skerry-build-")
+	if err != nil {
+		return fmt.Errorf("building %s: %w", p.Name, err)
+	}
+	defer os.RemoveAll(dir)
+	for name, content := range map[string][]byte{"main.go": p.Main, "go.mod": p.Module, "go.sum": p.Sums} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
+			return fmt.Errorf("building %s: %w", p.Name, err)
+		}
+	}
+	progress("downloading modules and building, about a minute")
+	// Go builds a file named on the command line despite its build constraint.
+	cmd := exec.CommandContext(ctx, goTool, "build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(root, "bin", p.Name), "main.go")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return advice.With(fmt.Errorf("building %s: %w: %s", p.Name, err, strings.TrimSpace(string(out))),
+			"check that the module proxy can be reached: go env GOPROXY")
+	}
+	return nil
+}

@@ -40,6 +40,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"syscall"
@@ -113,6 +114,17 @@ type Recipe struct {
 	// Try, if set, checks whether a user's programs of that version have the features that labs need. env is their
 	// environment.
 	Try func(ctx context.Context, version string, programs map[string]string, env []string) error
+}
+
+// MatchVersion returns a Recipe's Version: the first group of a pattern.
+func MatchVersion(pattern string) func(output string) string {
+	p := regexp.MustCompile(pattern)
+	return func(output string) string {
+		if m := p.FindStringSubmatch(output); m != nil {
+			return m[1]
+		}
+		return ""
+	}
 }
 
 // SupportChecked is the month in which Released and Ended of all recipes were last checked.

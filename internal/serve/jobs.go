@@ -11,6 +11,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/tail"
+	"skerry/internal/run/live"
 )
 
 // Launch runs the experiment in a file, or chooses for the needs in it, and writes the output. If
@@ -135,15 +136,15 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusAccepted, Saved{File: file})
+	live.WriteJSON(w, http.StatusAccepted, Saved{File: file})
 	return nil
 }
 
 func (s *Server) job(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, s.jobs.current())
+	live.WriteJSON(w, http.StatusOK, s.jobs.current())
 }
 
 func (s *Server) stop(w http.ResponseWriter, _ *http.Request) {
 	s.jobs.interrupt()
-	writeJSON(w, http.StatusOK, s.jobs.current())
+	live.WriteJSON(w, http.StatusOK, s.jobs.current())
 }

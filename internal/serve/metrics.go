@@ -93,14 +93,12 @@ type collector struct {
 	dir string
 }
 
-// Describe implements prometheus.Collector.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, s := range allSeries {
 		to <- s.desc()
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(c.ctx, stateTimeout)
 	defer cancel()

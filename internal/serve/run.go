@@ -72,7 +72,7 @@ func (s *Server) list(w http.ResponseWriter, _ *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, all)
+	live.WriteJSON(w, http.StatusOK, all)
 	return nil
 }
 
@@ -119,7 +119,7 @@ func (s *Server) detail(w http.ResponseWriter, r *http.Request) error {
 		}
 		out.Ended = append(out.Ended, row)
 	}
-	writeJSON(w, http.StatusOK, out)
+	live.WriteJSON(w, http.StatusOK, out)
 	return nil
 }
 
@@ -132,7 +132,7 @@ func (s *Server) notes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, n)
+	live.WriteJSON(w, http.StatusOK, n)
 	return nil
 }
 
@@ -151,7 +151,7 @@ func (s *Server) writeNotes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, written)
+	live.WriteJSON(w, http.StatusOK, written)
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (s *Server) trial(w http.ResponseWriter, r *http.Request) error {
 	if at < 0 {
 		return fmt.Errorf("%w: %s has no successful trial %s", record.ErrNoTrial, d.Run.Name, r.PathValue("trial"))
 	}
-	writeJSON(w, http.StatusOK, webdata.NewDetail(d, d.Summary.Trials[at], assumedTrials))
+	live.WriteJSON(w, http.StatusOK, webdata.NewDetail(d, d.Summary.Trials[at], assumedTrials))
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (s *Server) compare(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	writeJSON(w, http.StatusOK, got)
+	live.WriteJSON(w, http.StatusOK, got)
 	return nil
 }
 

@@ -10,7 +10,6 @@ package serve
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -189,17 +188,11 @@ type Session struct {
 }
 
 func (s *Server) sessionInfo(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, Session{Version: s.Version, CSRF: s.csrf, Runs: s.Runs})
-}
-
-func writeJSON(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v) // the peer may be gone
+	live.WriteJSON(w, http.StatusOK, Session{Version: s.Version, CSRF: s.csrf, Runs: s.Runs})
 }
 
 func writeRefusal(w http.ResponseWriter, status int, message, hint string) {
-	writeJSON(w, status, live.Refusal{Error: message, Hint: hint})
+	live.WriteJSON(w, status, live.Refusal{Error: message, Hint: hint})
 }
 
 func writeError(w http.ResponseWriter, err error) {

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -8,9 +9,13 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"skerry/internal/base/strict"
+	"skerry/internal/base/suggest"
+	"skerry/internal/base/unit"
 )
 
 // maxFrom bounds the chain of topology files that extend each other.
@@ -150,72 +155,153 @@ func readBase(path string, read ReadFile, depth int) (Spec, error) {
 
 // merge returns s overridden by over. Sites and nodes merge by name; links are appended.
 func (s Spec) merge(over Spec) Spec {
-	s.From = over.From
-	override(&s.Name, over.Name)
-	override(&s.Connect, over.Connect)
-	override(&s.Mesh, over.Mesh)
-	override(&s.Encryption, over.Encryption)
-	override(&s.Volumes, over.Volumes)
-	if !reflect.ValueOf(over.Overlay).IsZero() {
-		s.Overlay = over.Overlay
+	m := s
+	overrideFields(&m, over)
+	m.From = over.From
+	m.Links = append(slices.Clone(s.Links), over.Links...)
+	m.Sites = mergeNamed(s.Sites, over.Sites, func(x SiteSpec) string { return x.Name })
+	m.Nodes = mergeNamed(s.Nodes, over.Nodes, func(x NodeSpec) string { return x.Name })
+	m.Matrix, m.Distance, m.Defaults = s.Matrix, s.Distance, s.Defaults
+	overrideFields(&m.Matrix, over.Matrix)
+	overrideFields(&m.Distance, over.Distance)
+	overrideFields(&m.Defaults, over.Defaults)
+	if o := over.Defaults; o.Latency != nil || o.RTT != nil { // they exclude each other
+		m.Defaults.Latency, m.Defaults.RTT = o.Latency, o.RTT
 	}
-	if !reflect.ValueOf(over.Service).IsZero() {
-		s.Service = over.Service
-	}
-	override(&s.Matrix.Latency, over.Matrix.Latency)
-	override(&s.Matrix.Average, over.Matrix.Average)
-	override(&s.Matrix.Bandwidth, over.Matrix.Bandwidth)
-	override(&s.Distance.Detour, over.Distance.Detour)
-	s.Links = append(slices.Clone(s.Links), over.Links...)
-	s.Sites = slices.Clone(s.Sites)
-	for _, o := range over.Sites {
-		i := slices.IndexFunc(s.Sites, func(x SiteSpec) bool { return x.Name == o.Name })
-		if i < 0 {
-			s.Sites = append(s.Sites, o)
-			continue
-		}
-		override(&s.Sites[i].Lat, o.Lat)
-		override(&s.Sites[i].Lon, o.Lon)
-		override(&s.Sites[i].Nodes, o.Nodes)
-	}
-	s.Nodes = slices.Clone(s.Nodes)
-	for _, o := range over.Nodes {
-		i := slices.IndexFunc(s.Nodes, func(x NodeSpec) bool { return x.Name == o.Name })
-		if i < 0 {
-			s.Nodes = append(s.Nodes, o)
-			continue
-		}
-		override(&s.Nodes[i].Site, o.Site)
-		override(&s.Nodes[i].Role, o.Role)
-		override(&s.Nodes[i].CPU, o.CPU)
-		override(&s.Nodes[i].Memory, o.Memory)
-		override(&s.Nodes[i].Flavor, o.Flavor)
-	}
-	d, o := &s.Defaults, over.Defaults
-	if o.Latency != nil || o.RTT != nil {
-		d.Latency, d.RTT = o.Latency, o.RTT
-	}
-	override(&d.Bandwidth, o.Bandwidth)
-	override(&d.Jitter, o.Jitter)
-	override(&d.Distribution, o.Distribution)
-	override(&d.Loss, o.Loss)
-	override(&d.Duplicate, o.Duplicate)
-	override(&d.Reorder, o.Reorder)
-	override(&d.Corrupt, o.Corrupt)
-	override(&d.Queue, o.Queue)
-	override(&d.SiteRTT, o.SiteRTT)
-	override(&d.SiteBandwidth, o.SiteBandwidth)
-	override(&d.CPU, o.CPU)
-	override(&d.Memory, o.Memory)
-	override(&d.Flavor, o.Flavor)
-	d.TCP = d.TCP.merge(o.TCP)
-	return s
+	m.Defaults.TCP = s.Defaults.TCP
+	overrideFields(&m.Defaults.TCP, over.Defaults.TCP)
+	return m
 }
 
-// override sets *to to given unless given is zero.
-func override[T comparable](to *T, given T) {
-	var none T
-	if given != none {
-		*to = given
+func mergeNamed[T any](list, over []T, name func(T) string) []T {
+	list = slices.Clone(list)
+	for _, o := range over {
+		if i := slices.IndexFunc(list, func(x T) bool { return name(x) == name(o) }); i >= 0 {
+			overrideFields(&list[i], o)
+		} else {
+			list = append(list, o)
+		}
 	}
+	return list
+}
+
+// overrideFields sets the fields of a struct whose values in given are not zero. Fields of an embedded struct count
+// one by one.
+func overrideFields[T any](to *T, given T) {
+	overrideValues(reflect.ValueOf(to).Elem(), reflect.ValueOf(given))
+}
+
+func overrideValues(to, given reflect.Value) {
+	for i := range given.NumField() {
+		switch {
+		case given.Type().Field(i).Anonymous:
+			overrideValues(to.Field(i), given.Field(i))
+		case !given.Field(i).IsZero():
+			to.Field(i).Set(given.Field(i))
+		}
+	}
+}
+
+//go:embed presets/*.yaml
+var presetFiles embed.FS
+
+// ErrPreset is returned for an unknown preset or invalid preset options.
+var ErrPreset = errors.New("unknown preset")
+
+// shapePreset is a computed preset: NAME[:N][,OPTION=VALUE...].
+type shapePreset struct {
+	name, connect string
+	nodes         int // 0 if the name needs N
+	most          int
+}
+
+var shapes = []shapePreset{
+	{name: "pair", connect: "full", nodes: 2},
+	{name: "triangle", connect: "full", nodes: 3},
+	{name: "ring", connect: "ring", most: 4096},
+	{name: "mesh", connect: "full", most: 400},
+}
+
+// shapeRTT is the default round-trip time of links of a computed preset.
+const shapeRTT = 20 * time.Millisecond
+
+// Presets lists the presets in the form that users write.
+func Presets() []string {
+	list := []string{"azure8", "azure8-geo"}
+	for _, s := range shapes {
+		if s.nodes == 0 {
+			s.name += ":N"
+		}
+		list = append(list, s.name)
+	}
+	return list
+}
+
+// loadPreset returns the spec of a preset such as azure8, ring:16 or mesh:8,rtt=40ms,bandwidth=100mbit. Options of
+// computed presets are the keys of DefaultsSpec. The error wraps ErrPreset.
+func loadPreset(name string) (Spec, error) {
+	if data, err := presetFiles.ReadFile("presets/" + name + ".yaml"); err == nil {
+		return decodeSpec("preset "+name, data)
+	}
+	head, options, _ := strings.Cut(name, ",")
+	kind, count, counted := strings.Cut(head, ":")
+	i := slices.IndexFunc(shapes, func(s shapePreset) bool { return s.name == kind })
+	if i < 0 {
+		return Spec{}, unknownPresetError(name, kind)
+	}
+	s := shapes[i]
+	switch n, err := strconv.Atoi(count); {
+	case counted == (s.nodes > 0), s.nodes == 0 && err != nil:
+		return Spec{}, presetError(name, fmt.Sprintf("write %s", Presets()[2+i]))
+	case s.nodes == 0 && (n < 2 || n > s.most):
+		return Spec{}, presetError(name, fmt.Sprintf("%s supports 2 to %d nodes", kind, s.most))
+	case s.nodes == 0:
+		s.nodes = n
+	}
+	return s.spec(name, options)
+}
+
+func (s shapePreset) spec(name, options string) (Spec, error) {
+	defaults := &strict.Node{Kind: strict.Map}
+	for option := range strings.SplitSeq(options, ",") {
+		if option == "" {
+			continue
+		}
+		key, text, _ := strings.Cut(option, "=")
+		value, err := strict.ParseValue("preset "+name, text)
+		if err == nil {
+			err = strict.Set(defaults, DefaultsSpec{}, strings.TrimSpace(key), value.Pos, value)
+		}
+		if err != nil {
+			return Spec{}, err
+		}
+	}
+	spec := Spec{Name: name, Connect: s.connect}
+	if ps := strict.Decode(defaults, &spec.Defaults, ""); len(ps) > 0 {
+		return Spec{}, ps
+	}
+	if d := &spec.Defaults; d.RTT == nil && d.Latency == nil {
+		rtt := unit.Duration(shapeRTT)
+		d.RTT = &rtt
+	}
+	for i := range s.nodes {
+		spec.Sites = append(spec.Sites, SiteSpec{Name: fmt.Sprintf("n%d", i+1)})
+	}
+	return spec, nil
+}
+
+func unknownPresetError(name, kind string) error {
+	known := make([]string, 0, len(Presets()))
+	for _, p := range Presets() {
+		p, _, _ = strings.Cut(p, ":")
+		known = append(known, p)
+	}
+	if near := suggest.Nearest(kind, known); near != "" {
+		return presetError(name, fmt.Sprintf("did you mean %q?", near))
+	}
+	return presetError(name, "presets are "+strings.Join(Presets(), ", ")+"; topology files end in .yaml")
+}
+
+func presetError(name, hint string) error {
+	return strict.Problems{{Message: fmt.Sprintf("%v %q", ErrPreset, name), Hint: hint, Err: ErrPreset}}
 }

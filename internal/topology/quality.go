@@ -129,16 +129,6 @@ type TCPSpec struct {
 	ECN *int `yaml:"ecn" json:"ecn,omitempty" jsonschema:"minimum=0,maximum=2,default=2"`
 }
 
-// merge returns s with the keys that over sets.
-func (s TCPSpec) merge(over TCPSpec) TCPSpec {
-	override(&s.CongestionControl, over.CongestionControl)
-	override(&s.Rmem, over.Rmem)
-	override(&s.Wmem, over.Wmem)
-	override(&s.SlowStartAfterIdle, over.SlowStartAfterIdle)
-	override(&s.ECN, over.ECN)
-	return s
-}
-
 // validCongestionControl matches names shorter than the kernel's TCP_CA_NAME_MAX, 16.
 var validCongestionControl = regexp.MustCompile(`^[a-z][a-z0-9_]{0,14}$`)
 

@@ -68,10 +68,11 @@ func workload(t *testing.T, file string) ycsb.Workload {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	p, err := ycsb.ReadProperties(f)
+	entries, err := ycsb.ReadEntries(f)
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := ycsb.CollectEntries(entries)
 	w, _, err := ycsb.Parse(p)
 	if err != nil {
 		t.Fatal(err)

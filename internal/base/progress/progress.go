@@ -62,9 +62,6 @@ func (r *Reporter) showPart(part int, line string) {
 	}
 }
 
-// Discard returns a reporter that discards everything.
-func Discard() *Reporter { return New(io.Discard, nil) }
-
 // Linef writes a permanent line.
 func (r *Reporter) Linef(format string, args ...any) {
 	if r.parent != nil {

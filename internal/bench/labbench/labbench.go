@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 
 	"skerry/internal/base/linger"
 	"skerry/internal/evidence/stats"
+	"skerry/internal/kernel/procfs"
 	"skerry/internal/lab"
 	"skerry/internal/topology"
 )
@@ -152,7 +151,7 @@ const (
 
 // SettledMemory returns the machine's available memory in bytes once it has stopped changing.
 func SettledMemory(ctx context.Context) (int64, error) {
-	last, err := readAvailableMemory()
+	last, err := procfs.AvailableMemory()
 	for range settleAttempts {
 		if err != nil {
 			return 0, err
@@ -161,26 +160,12 @@ func SettledMemory(ctx context.Context) (int64, error) {
 			return 0, err
 		}
 		var now int64
-		if now, err = readAvailableMemory(); err == nil && max(now-last, last-now) < settleTolerance {
+		if now, err = procfs.AvailableMemory(); err == nil && max(now-last, last-now) < settleTolerance {
 			return now, nil
 		}
 		last = now
 	}
 	return last, err
-}
-
-func readAvailableMemory() (int64, error) {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "MemAvailable:"); ok {
-			kib, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.New("/proc/meminfo has no MemAvailable")
 }
 
 // Text writes the result as a table, each figure with its target.

@@ -150,7 +150,6 @@ func (c *cluster) Stop(ctx context.Context) error {
 // startsPerCPU limits concurrent starts per processor. A start takes 7 to 9 s of CPU.
 const startsPerCPU = 4
 
-// Start implements database.Database.
 func (d *Cassandra) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	c, err := d.newCluster(ctx, env)
 	if err != nil {

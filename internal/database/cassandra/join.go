@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -20,53 +21,43 @@ var errNoData = errors.New("the member joined without streaming data")
 //	  stream    the node receives the data of its tokens
 //	NORMAL      complete: every member lists it as an owner, and it has received ranges of the table
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if !slices.Contains(c.centers, c.center(node)) {
-		return fail(fmt.Errorf("%w: there is no data centre %s, whose replicas would have to be made first", database.ErrUnsupported, node.Site()))
-	}
-	if err := c.Ready(ctx); err != nil {
-		return fail(err)
-	}
-	m := c.newMember(node)
-	m.config.bootstrap = true
-	c.ReportProgress("%s is joining", node.Name())
-	began := time.Now()
-	if err := m.wipe(ctx); err != nil {
-		return fail(err)
-	}
-	if err := c.launch(ctx, m, true); err != nil {
-		return fail(err)
-	}
-	if err := c.awaitBootstrap(ctx, m, began, &change); err != nil {
-		return fail(errors.Join(err, c.undoJoin(ctx, m)))
-	}
-	m.Server().MarkMember()
-	c.Add(m)
-	if c.isSeed(node) {
-		if err := c.settleSeeds(ctx); err != nil {
-			return fail(err)
-		}
-	}
-	return change, nil
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Check: func(ctx context.Context) error {
+			if !slices.Contains(c.centers, c.center(node)) {
+				return fmt.Errorf("%w: there is no data centre %s, whose replicas would have to be made first", database.ErrUnsupported, node.Site())
+			}
+			return c.Ready(ctx)
+		},
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			m := c.newMember(node)
+			m.config.bootstrap = true
+			if err := m.wipe(ctx); err != nil {
+				return err
+			}
+			if err := c.launch(ctx, m, true); err != nil {
+				return err
+			}
+			if err := c.awaitBootstrap(ctx, m, timer); err != nil {
+				return errors.Join(err, c.undoJoin(ctx, m))
+			}
+			m.Server().MarkMember()
+			c.Add(m)
+			if c.isSeed(node) {
+				return c.settleSeeds(ctx)
+			}
+			return nil
+		},
+	})
 }
 
-// awaitBootstrap waits until a new member has bootstrapped.
-func (c *cluster) awaitBootstrap(ctx context.Context, m *member, began time.Time, change *database.Change) error {
+func (c *cluster) awaitBootstrap(ctx context.Context, m *member, timer *daemon.ChangeTimer) error {
 	d := m.Server()
 	members := c.All()
 	err := d.Await(ctx, c.options.start, withPacing(func(ctx context.Context) error { return checkJoining(ctx, m, members[0]) }))
 	if err != nil {
 		return err
 	}
-	change.Accepted = time.Since(began)
+	timer.Accept()
 	c.ReportProgress("data is moving to %s", m.host.Name())
 	// How long that takes depends on the data: the caller's context bounds it.
 	with := append(members, m)
@@ -82,8 +73,8 @@ func (c *cluster) awaitBootstrap(ctx context.Context, m *member, began time.Time
 	if err := c.checkBootstrap(ctx, m); err != nil {
 		return err
 	}
-	change.Complete = time.Since(began)
-	change.Bytes = m.streamedBytes(ctx, "TotalIncomingBytes")
+	timer.Complete()
+	timer.Moved(m.streamedBytes(ctx, "TotalIncomingBytes"))
 	return nil
 }
 

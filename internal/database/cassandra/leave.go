@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -19,27 +20,13 @@ import (
 // Abrupt is removenode: the process is killed. Once the others have noticed, one of them removes it (accepted), and
 // the new owners fetch its ranges from replicas. Complete: no member lists it.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	m, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if err := c.checkLeave(m); err != nil {
-		return fail(err)
-	}
-	c.ReportProgress("%s is leaving", node.Name())
 	leave := c.decommission
 	if manner == database.Abrupt {
 		leave = c.removeNode
 	}
-	if err := leave(ctx, m, time.Now(), &change); err != nil {
-		return fail(err)
-	}
-	return change, nil
+	return c.RunLeave(ctx, node, daemon.LeaveSteps[*member]{
+		Check: func(_ context.Context, m *member) error { return c.checkLeave(m) }, Leave: leave,
+	})
 }
 
 // checkLeave refuses a leave of the last seed, or one that leaves too few nodes for the replicas.
@@ -66,7 +53,7 @@ func (c *cluster) others(m *member) []*member {
 	return c.Select(func(o *member) bool { return o != m })
 }
 
-func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, change *database.Change) error {
+func (c *cluster) decommission(ctx context.Context, m *member, timer *daemon.ChangeTimer) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
 	}
@@ -76,15 +63,17 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	// Forced: Cassandra's own tables have three replicas. checkLeave has checked the benchmark's table.
 	go func() { done <- m.jmx.exec(ctx, storageService, "decommission(boolean)", true) }()
 	var result error
+	accepted := false
 	err := c.awaitMember(ctx, m.Server(), func(ctx context.Context) error {
 		select {
 		case result = <-done:
 			return nil
 		default:
 		}
-		if change.Accepted == 0 {
+		if !accepted {
 			if v, err := m.queryView(ctx); err == nil && v.Mode == modeLeaving {
-				change.Accepted = time.Since(began)
+				timer.Accept()
+				accepted = true
 				c.ReportProgress("data is moving away from %s", m.host.Name())
 			}
 		}
@@ -98,19 +87,13 @@ func (c *cluster) decommission(ctx context.Context, m *member, began time.Time, 
 	if result != nil {
 		return fmt.Errorf("decommissioning: %w", result)
 	}
-	if change.Accepted == 0 {
-		change.Accepted = time.Since(began)
-	}
-	change.Bytes = m.streamedBytes(ctx, "TotalOutgoingBytes")
+	timer.Accept()
+	timer.Moved(m.streamedBytes(ctx, "TotalOutgoingBytes"))
 	if err := m.Server().Stop(ctx); err != nil {
 		return err
 	}
 	c.Drop(m)
-	if err := c.awaitAgreement(ctx); err != nil {
-		return err
-	}
-	change.Complete = time.Since(began)
-	return nil
+	return c.awaitAgreement(ctx)
 }
 
 const forgetTimeout = 2 * time.Minute
@@ -128,7 +111,7 @@ func (c *cluster) awaitAgreement(ctx context.Context) error {
 // removeTimeout bounds the detection of a dead member, which takes 20 to 30 s by default.
 const removeTimeout = 5 * time.Minute
 
-func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, change *database.Change) error {
+func (c *cluster) removeNode(ctx context.Context, m *member, timer *daemon.ChangeTimer) error {
 	others := c.others(m)
 	if views, err := queryViews(ctx, others, false); err != nil {
 		return err
@@ -138,15 +121,11 @@ func (c *cluster) removeNode(ctx context.Context, m *member, began time.Time, ch
 	if err := m.Kill(); err != nil {
 		return err
 	}
-	if err := c.removeDead(ctx, m, others, func() { change.Accepted = time.Since(began) }); err != nil {
+	if err := c.removeDead(ctx, m, others, timer.Accept); err != nil {
 		return err
 	}
 	c.Drop(m)
-	if err := c.awaitAgreement(ctx); err != nil {
-		return err
-	}
-	change.Complete = time.Since(began)
-	return nil
+	return c.awaitAgreement(ctx)
 }
 
 // removeDead removes a member once the others have noticed its death. It calls begun when the removal starts.
@@ -205,43 +184,37 @@ const drainTimeout = time.Minute
 
 // Halt implements database.Cluster. A graceful halt is nodetool's drain and SIGTERM.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	m, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	defer release()
-	if manner == database.Graceful && !m.Halted() {
-		drain, cancel := context.WithTimeout(ctx, drainTimeout)
-		defer cancel()
-		if err := m.jmx.exec(drain, storageService, "drain"); err != nil && ctx.Err() == nil {
-			c.Log.Warn("drain failed, stopping the member all the same", "node", node.Name(), "error", err)
+	return c.RunHalt(ctx, node, func(ctx context.Context, m *member) error {
+		if manner == database.Graceful && !m.Halted() {
+			drain, cancel := context.WithTimeout(ctx, drainTimeout)
+			defer cancel()
+			if err := m.jmx.exec(drain, storageService, "drain"); err != nil && ctx.Err() == nil {
+				c.Log.Warn("drain failed, stopping the member all the same", "node", node.Name(), "error", err)
+			}
 		}
-	}
-	return m.Halt(ctx, manner)
+		return m.Halt(ctx, manner)
+	})
 }
 
 // Revive implements database.Cluster. It returns when all running members see each other alive.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	m, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	defer release()
-	if m.Running() {
+	return c.RunRevive(ctx, node, func(ctx context.Context, m *member) error {
+		if m.Running() {
+			return nil
+		}
+		if seeds := c.seedAddresses(); len(seeds) > 0 {
+			m.config.seeds = seeds
+		}
+		if err := c.launch(ctx, m, true); err != nil {
+			return err
+		}
+		d := m.Server()
+		if err := d.Await(ctx, c.options.start, withPacing(func(ctx context.Context) error { return c.checkAlive(ctx, m) })); err != nil {
+			return errors.Join(err, m.Halt(ctx, database.Abrupt))
+		}
+		d.MarkMember()
 		return nil
-	}
-	if seeds := c.seedAddresses(); len(seeds) > 0 {
-		m.config.seeds = seeds
-	}
-	if err := c.launch(ctx, m, true); err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	d := m.Server()
-	if err := d.Await(ctx, c.options.start, withPacing(func(ctx context.Context) error { return c.checkAlive(ctx, m) })); err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), errors.Join(err, m.Halt(ctx, database.Abrupt)))
-	}
-	d.MarkMember()
-	return nil
+	})
 }
 
 // checkAlive returns nil when a member serves and it and the others that run see each other.

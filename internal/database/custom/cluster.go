@@ -21,13 +21,11 @@ import (
 type cluster struct {
 	*daemon.Cluster[host.Host]
 	def     Definition
-	name    string
 	options map[string]any
 }
 
 var _ database.Cluster = (*cluster)(nil)
 
-// Start implements database.Database.
 func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	if err := d.Check(len(env.Nodes), env.Options); err != nil {
 		return nil, err
@@ -36,7 +34,7 @@ func (d *Database) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{def: d.def, name: d.Name(), Cluster: daemon.NewCluster[host.Host](d.Name(), env), options: options}
+	c := &cluster{def: d.def, Cluster: daemon.NewCluster[host.Host](d.Name(), env), options: options}
 	for _, h := range env.Nodes {
 		c.Add(h)
 	}
@@ -80,10 +78,6 @@ func (c *cluster) start(ctx context.Context) error {
 func (c *cluster) withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	d := time.Duration(c.def.Timeout)
 	return context.WithTimeoutCause(ctx, d, fmt.Errorf("%w: %v", database.ErrNotReady, d))
-}
-
-func (c *cluster) ReportProgress(format string, args ...any) {
-	c.Env.ReportProgress(c.name, format, args...)
 }
 
 func (c *cluster) dir(h host.Host) string { return filepath.Join(h.Dir(), c.def.Name) }
@@ -175,16 +169,12 @@ func (c *cluster) Ready(ctx context.Context) error {
 		command = c.def.Server.Up
 	}
 	members := c.All()
-	g, gctx := errgroup.WithContext(ctx)
-	for _, m := range members {
-		g.Go(func() error {
-			if _, err := c.runCommand(gctx, m, command, c.templateData(m, members)); err != nil {
-				return fmt.Errorf("%s is not ready: %w", m.Name(), err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+	return daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m host.Host) error {
+		if _, err := c.runCommand(ctx, m, command, c.templateData(m, members)); err != nil {
+			return fmt.Errorf("%s is not ready: %w", m.Name(), err)
+		}
+		return nil
+	})
 }
 
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {

@@ -52,10 +52,8 @@ var (
 // New returns the database of a definition.
 func New(d Definition, builtin Builtin) *Database { return &Database{def: d, builtin: builtin} }
 
-// Name implements database.Database.
 func (d *Database) Name() string { return Prefix + d.def.Name }
 
-// Capabilities implements database.Database.
 func (d *Database) Capabilities() database.Capabilities {
 	can := d.def.Can
 	return database.Capabilities{
@@ -75,7 +73,6 @@ func (d *Database) Fixed(nodes []string, _ database.Options) map[string]string {
 	return fixed
 }
 
-// Check implements database.Database.
 func (d *Database) Check(nodes int, options database.Options) error {
 	if nodes < d.def.Can.MinNodes {
 		return fmt.Errorf("%w: %d nodes, want at least %d", ErrOption, nodes, d.def.Can.MinNodes)
@@ -237,7 +234,6 @@ func (d *Database) Properties() []string {
 	return []string{"*"}
 }
 
-// Open implements database.Database.
 func (d *Database) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	return Open(ctx, d.builtin, properties)
 }
@@ -258,18 +254,14 @@ func NewKind(builtin Builtin) *Kind {
 	return &Kind{builtin: builtin, Database: New(Definition{}, builtin)}
 }
 
-// Name implements database.Database.
 func (*Kind) Name() string { return database.Exec }
 
-// Check implements database.Database.
 func (*Kind) Check(int, database.Options) error { return missingDescription() }
 
-// Find implements database.Database.
 func (*Kind) Find(string, string) (database.Installation, error) {
 	return database.Installation{}, missingDescription()
 }
 
-// Start implements database.Database.
 func (*Kind) Start(context.Context, database.Env) (database.Cluster, error) {
 	return nil, missingDescription()
 }
@@ -278,7 +270,6 @@ func missingDescription() error {
 	return advice.With(ErrNotDescribed, "write database: {exec: FILE}")
 }
 
-// Open implements database.Database.
 func (k *Kind) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	return Open(ctx, k.builtin, properties)
 }

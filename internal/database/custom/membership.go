@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
@@ -13,37 +12,30 @@ import (
 )
 
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
-	var result database.Change
-	fail := func(err error) (database.Change, error) {
-		return result, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
 	if len(c.def.Join) == 0 {
-		return fail(database.ErrUnsupported)
+		return database.Change{}, fmt.Errorf("joining %s: %w", node.Name(), database.ErrUnsupported)
 	}
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	ctx, cancel := c.withTimeout(ctx)
-	defer cancel()
-	c.ReportProgress("%s is joining", node.Name())
-	began, members := time.Now(), append(c.All(), node)
-	err = c.startServer(ctx, node, members, true, true)
-	if err == nil {
-		err = c.runSteps(ctx, c.def.Join, change{node: node, members: members, on: "node",
-			alive: func() error { return c.checkRunning(node) }, accepted: func() { result.Accepted = time.Since(began) }})
-	}
-	if err == nil {
-		err = c.markJoined(node)
-	}
-	if err != nil {
-		return fail(errors.Join(err, c.undoJoin(ctx, node)))
-	}
-	c.Add(node)
-	result.Complete = time.Since(began)
-	result.Accepted = min(max(result.Accepted, 1), result.Complete)
-	return result, nil
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			ctx, cancel := c.withTimeout(ctx)
+			defer cancel()
+			members := append(c.All(), node)
+			if err := c.startServer(ctx, node, members, true, true); err != nil {
+				return err
+			}
+			err := c.runSteps(ctx, c.def.Join, change{node: node, members: members, on: "node",
+				alive: func() error { return c.checkRunning(node) }, accepted: timer.Accept})
+			if err != nil {
+				return err
+			}
+			if err := c.markJoined(node); err != nil {
+				return err
+			}
+			c.Add(node)
+			return nil
+		},
+		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, node) },
+	})
 }
 
 func (c *cluster) checkRunning(node host.Host) error {
@@ -86,57 +78,51 @@ func (c *cluster) endServers(ctx context.Context, node host.Host, manner databas
 }
 
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
-	var result database.Change
-	fail := func(err error) (database.Change, error) {
-		return result, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
 	steps, on := c.def.Leave, "node"
 	if manner == database.Abrupt {
 		steps, on = c.def.LeaveAbrupt, "other"
 	}
 	if len(steps) == 0 {
-		return fail(database.ErrUnsupported)
+		return database.Change{}, fmt.Errorf("%s leaving: %w", node.Name(), database.ErrUnsupported)
 	}
-	member, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	members := c.All()
-	switch i := c.peerOf(node).Index; {
-	case slices.Contains(c.def.Fixed, i):
-		return fail(database.ErrFixed)
+	return c.RunLeave(ctx, node, daemon.LeaveSteps[host.Host]{
+		Check: func(_ context.Context, node host.Host) error { return c.checkLeave(node) },
+		Leave: func(ctx context.Context, member host.Host, timer *daemon.ChangeTimer) error {
+			ctx, cancel := c.withTimeout(ctx)
+			defer cancel()
+			if manner == database.Abrupt {
+				if err := c.endServers(ctx, node, manner); err != nil {
+					return err
+				}
+			}
+			for _, d := range c.Servers.RunningOn(node.Name()) {
+				d.MarkLeaving()
+			}
+			err := c.runSteps(ctx, steps, change{node: node, members: c.All(), on: on,
+				stop: func() error { return c.endServers(ctx, node, database.Graceful) }, accepted: timer.Accept})
+			if err != nil {
+				for _, d := range c.Servers.RunningOn(node.Name()) {
+					d.MarkMember()
+				}
+				return err
+			}
+			if err := c.endServers(ctx, node, database.Graceful); err != nil {
+				return err
+			}
+			c.Drop(member)
+			return nil
+		},
+	})
+}
+
+func (c *cluster) checkLeave(node host.Host) error {
+	switch members := c.All(); {
+	case slices.Contains(c.def.Fixed, c.peerOf(node).Index):
+		return database.ErrFixed
 	case len(members) <= c.def.Can.MinNodes:
-		return fail(fmt.Errorf("%w: the cluster needs at least %d members", database.ErrFixed, len(members)))
+		return fmt.Errorf("%w: the cluster needs at least %d members", database.ErrFixed, len(members))
 	}
-	ctx, cancel := c.withTimeout(ctx)
-	defer cancel()
-	c.ReportProgress("%s is leaving", node.Name())
-	began := time.Now()
-	if manner == database.Abrupt {
-		if err := c.endServers(ctx, node, manner); err != nil {
-			return fail(err)
-		}
-	}
-	for _, d := range c.Servers.RunningOn(node.Name()) {
-		d.MarkLeaving()
-	}
-	err = c.runSteps(ctx, steps, change{node: node, members: members, on: on,
-		stop:     func() error { return c.endServers(ctx, node, database.Graceful) },
-		accepted: func() { result.Accepted = time.Since(began) }})
-	if err != nil {
-		for _, d := range c.Servers.RunningOn(node.Name()) {
-			d.MarkMember()
-		}
-		return fail(err)
-	}
-	if err := c.endServers(ctx, node, database.Graceful); err != nil {
-		return fail(err)
-	}
-	c.Drop(member)
-	result.Complete = time.Since(began)
-	result.Accepted = min(max(result.Accepted, 1), result.Complete)
-	return result, nil
+	return nil
 }
 
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {

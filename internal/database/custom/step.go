@@ -54,7 +54,7 @@ type change struct {
 	on      string      // default target of steps
 	alive   func() error
 	stop    func() error
-	// accepted is called once, after the step with which the change is accepted.
+	// accepted is called after the step with which the change is accepted, and after all steps.
 	accepted func()
 }
 
@@ -69,8 +69,10 @@ func (c *cluster) runSteps(ctx context.Context, runSteps []Step, ch change) erro
 		}
 		if ch.accepted != nil && (s.Accepted || !marked && s.Run != "") {
 			ch.accepted()
-			ch.accepted = nil
 		}
+	}
+	if ch.accepted != nil {
+		ch.accepted()
 	}
 	return nil
 }

@@ -44,13 +44,10 @@ func (c *Cluster[M]) ReportProgress(format string, args ...any) {
 	c.Env.ReportProgress(c.name, format, args...)
 }
 
-// Failed implements database.Cluster.
 func (c *Cluster[M]) Failed() <-chan struct{} { return c.Servers.Failed() }
 
-// Err implements database.Cluster.
 func (c *Cluster[M]) Err() error { return c.Servers.Err() }
 
-// Logs implements database.Cluster.
 func (c *Cluster[M]) Logs() map[string]files.File { return c.Servers.Logs() }
 
 // MemberList holds the members of a cluster in the order in which they became members,
@@ -70,26 +67,18 @@ func (l *MemberList[M]) beginChange() (release func(), err error) {
 	return l.changing.Unlock, nil
 }
 
-// Hold returns the member on a node and locks the list against other changes of membership
+// Hold returns the first member on a node and locks the list against other changes of membership
 // until release is called. The error is ErrBusy during another change, or ErrNotMember.
 func (l *MemberList[M]) Hold(node string) (m M, release func(), err error) {
-	all, release, err := l.HoldAll(node)
-	if err != nil {
+	if release, err = l.beginChange(); err != nil {
 		return m, nil, err
 	}
-	return all[0], release, nil
-}
-
-// HoldAll is Hold for all members of a node.
-func (l *MemberList[M]) HoldAll(node string) (members []M, release func(), err error) {
-	if release, err = l.beginChange(); err != nil {
-		return nil, nil, err
-	}
-	if members = l.AllOn(node); len(members) == 0 {
+	all := l.AllOn(node)
+	if len(all) == 0 {
 		release()
-		return nil, nil, database.ErrNotMember
+		return m, nil, database.ErrNotMember
 	}
-	return members, release, nil
+	return all[0], release, nil
 }
 
 // Vacant locks the list for a node that joins, until release is called. The error is ErrBusy or ErrMember.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
 )
@@ -31,6 +33,15 @@ type SeatedMember interface {
 // RunningExcept returns the members that are not halted, without one of them.
 func RunningExcept[M SeatedMember](all []M, except M) []M {
 	return slices.DeleteFunc(slices.Clone(all), func(m M) bool { return m == except || m.Halted() })
+}
+
+// ForEach runs do for all items at the same time, with their indexes, and returns the first error.
+func ForEach[T any](ctx context.Context, items []T, do func(ctx context.Context, i int, item T) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for i, item := range items {
+		g.Go(func() error { return do(ctx, i, item) })
+	}
+	return g.Wait()
 }
 
 // AwaitFunc polls until ask returns nil: Await of a Set, or of a Daemon with its timeout bound.
@@ -163,4 +174,76 @@ func (v Votes) Check() error {
 		}
 	}
 	return nil
+}
+
+// ReportMembers implements database.Cluster's Members: describe fills in each member's state, share and rows,
+// concurrently. An empty state becomes "unreachable".
+func ReportMembers[M Member](ctx context.Context, members []M, describe func(ctx context.Context, m M, into *database.Member) error) (
+	[]database.Member, error,
+) {
+	list := make([]database.Member, len(members))
+	g, gctx := errgroup.WithContext(ctx)
+	for i, m := range members {
+		list[i].Node = m.Name()
+		g.Go(func() error {
+			err := describe(gctx, m, &list[i])
+			if list[i].State == "" {
+				list[i].State = "unreachable"
+			}
+			return err
+		})
+	}
+	return list, g.Wait()
+}
+
+// CheckLeader returns nil if every member serves and all name the same leader.
+func CheckLeader[M Member, L comparable](ctx context.Context, members []M, leader func(ctx context.Context, m M) (L, error)) error {
+	if len(members) == 0 {
+		return fmt.Errorf("%w: there are no members", database.ErrNotReady)
+	}
+	leaders := make([]L, len(members))
+	err := ForEach(ctx, members, func(ctx context.Context, i int, m M) (err error) {
+		leaders[i], err = leader(ctx, m)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, l := range leaders {
+		if l != leaders[0] {
+			return fmt.Errorf("%w: %s and %s name different leaders", database.ErrNotReady, members[i].Name(), members[0].Name())
+		}
+	}
+	return nil
+}
+
+// Role is a member's part in a group that a leader heads.
+type Role int
+
+// Roles of members.
+const (
+	RoleNone Role = iota // a learner, a witness, or a member without a leader
+	RoleFollower
+	RoleLeader
+)
+
+// FindServing returns a member that answers questions about the group: the leader, else a follower.
+func FindServing[M Member](ctx context.Context, members []M, role func(ctx context.Context, m M) (Role, error)) (found M, err error) {
+	var none M
+	err = fmt.Errorf("%w: no other member runs", database.ErrNotReady)
+	for _, m := range members {
+		r, failed := role(ctx, m)
+		switch {
+		case failed != nil:
+			err = failed
+		case r == RoleLeader:
+			return m, nil
+		case r == RoleFollower:
+			found = m
+		}
+	}
+	if found != none {
+		return found, nil
+	}
+	return none, err
 }

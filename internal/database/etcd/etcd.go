@@ -37,22 +37,18 @@ func New() *Etcd { return &Etcd{} }
 
 var _ database.Database = (*Etcd)(nil)
 
-// Name implements database.Database.
 func (*Etcd) Name() string { return Name }
 
-// Capabilities implements database.Database.
 func (*Etcd) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
 		LazyTables: true, MinNodes: 1, Memory: memory}
 }
 
-// Check implements database.Database.
 func (*Etcd) Check(_ int, options database.Options) error {
 	_, err := parseOptions(options, 0)
 	return err
 }
 
-// Find implements database.Database.
 func (*Etcd) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
 }
@@ -60,7 +56,6 @@ func (*Etcd) Find(version, from string) (database.Installation, error) {
 // Properties implements database.Configurable.
 func (*Etcd) Properties() []string { return Properties() }
 
-// Open implements database.Database.
 func (d *Etcd) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

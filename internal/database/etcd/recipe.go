@@ -2,7 +2,6 @@ package etcd
 
 import (
 	_ "embed"
-	"regexp"
 
 	"skerry/internal/database"
 	"skerry/internal/install"
@@ -65,15 +64,8 @@ var Recipes = []install.Recipe{
 	},
 }
 
-// versionPattern matches "etcd Version: 3.4.23".
-var versionPattern = regexp.MustCompile(`etcd Version: ([0-9][^\s]*)`)
-
-func findVersion(output string) string {
-	if m := versionPattern.FindStringSubmatch(output); m != nil {
-		return m[1]
-	}
-	return ""
-}
+// findVersion matches "etcd Version: 3.4.23".
+var findVersion = install.MatchVersion(`etcd Version: ([0-9][^\s]*)`)
 
 // Upgrades implements database.Upgradable, by the policy of
 // https://etcd.io/docs/v3.6/upgrades/upgrading-etcd/.

@@ -35,7 +35,6 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-// Start implements database.Database.
 func (d *FerretDB) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options)
 	if err != nil {
@@ -88,7 +87,6 @@ func (c *cluster) startPostgres(ctx context.Context) error {
 	return nil
 }
 
-// launch starts the process and waits until it answers.
 func (c *cluster) launch(ctx context.Context) error {
 	args := []string{"-listen", c.addr, "-handler", c.options.backend}
 	if c.backend == nil {
@@ -138,36 +136,27 @@ func (c *cluster) Leave(_ context.Context, node host.Host, _ database.Manner) (d
 
 // Halt implements database.Cluster. It also halts the PostgreSQL backend.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	_, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	defer release()
-	err = c.Seat.Halt(ctx, manner)
-	if c.backend != nil {
-		err = errors.Join(err, c.backend.Halt(ctx, node, manner))
-	}
-	return err
+	return c.RunHalt(ctx, node, func(ctx context.Context, _ host.Host) error {
+		err := c.Seat.Halt(ctx, manner)
+		if c.backend != nil {
+			err = errors.Join(err, c.backend.Halt(ctx, node, manner))
+		}
+		return err
+	})
 }
 
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	_, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	defer release()
-	if c.Running() {
-		return nil
-	}
-	if c.backend != nil {
-		if err := c.backend.Revive(ctx, node); err != nil {
-			return err
+	return c.RunRevive(ctx, node, func(ctx context.Context, _ host.Host) error {
+		if c.Running() {
+			return nil
 		}
-	}
-	if err := c.launch(ctx); err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	return nil
+		if c.backend != nil {
+			if err := c.backend.Revive(ctx, node); err != nil {
+				return err
+			}
+		}
+		return c.launch(ctx)
+	})
 }
 
 func (c *cluster) Stop(ctx context.Context) error {

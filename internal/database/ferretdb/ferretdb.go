@@ -80,21 +80,17 @@ func New() *FerretDB { return &FerretDB{} }
 
 var _ database.Database = (*FerretDB)(nil)
 
-// Name implements database.Database.
 func (*FerretDB) Name() string { return Name }
 
-// Capabilities implements database.Database.
 func (*FerretDB) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Restart: true, LazyTables: true, MinNodes: 1, MaxNodes: 1, Memory: memory}
 }
 
-// Check implements database.Database.
 func (*FerretDB) Check(_ int, given database.Options) error {
 	_, err := parseOptions(given)
 	return err
 }
 
-// Find implements database.Database.
 func (*FerretDB) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
 }

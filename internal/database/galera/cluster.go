@@ -8,11 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
-	"skerry/internal/load"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -22,13 +20,10 @@ const (
 	formTimeout = 2 * time.Minute
 	// joinTimeout bounds a join or a return: the member may have to receive all data.
 	joinTimeout = 10 * time.Minute
-	// evictTimeout bounds how long the others may take to give up a lost member.
-	evictTimeout = 2 * time.Minute
 )
 
 type cluster struct {
-	*mysql.Cluster
-	driver  *mysql.Driver
+	*mysql.GroupCluster
 	options options
 	parts   parts
 }
@@ -36,9 +31,9 @@ type cluster struct {
 var (
 	_ database.Cluster    = (*cluster)(nil)
 	_ database.Replicated = (*cluster)(nil)
+	_ mysql.Group         = (*cluster)(nil)
 )
 
-// Start implements database.Database.
 func (g *Galera) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
@@ -48,7 +43,8 @@ func (g *Galera) Start(ctx context.Context, env database.Env) (database.Cluster,
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &g.driver, options: o, parts: f}
+	c := &cluster{GroupCluster: mysql.NewGroupCluster(env, &g.Driver, "wsrep_sync_wait=0;wsrep_dirty_reads=ON"), options: o, parts: f}
+	c.SetGroup(c)
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
 	}
@@ -71,26 +67,23 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	segments := c.segments()
 	servers := c.All()
-	group, gctx := errgroup.WithContext(ctx)
-	for i, s := range servers {
-		group.Go(func() error {
-			if err := s.Fill(gctx, template, ports...); err != nil {
+	err = daemon.ForEach(ctx, servers, func(ctx context.Context, i int, s *mysql.Server) error {
+		if err := s.Fill(ctx, template, ports...); err != nil {
+			return err
+		}
+		if err := seed(ctx, s, i, len(servers), segments); err != nil {
+			return err
+		}
+		start := []string{"--wsrep-start-position=" + history + ":0"}
+		if len(servers) == 1 { // there are no other members to find
+			start = append(start, "--wsrep-new-cluster")
+			if err := c.bootstrap(ctx, s, position{history: history}); err != nil {
 				return err
 			}
-			if err := seed(gctx, s, i, len(servers), segments); err != nil {
-				return err
-			}
-			start := []string{"--wsrep-start-position=" + history + ":0"}
-			if len(servers) == 1 { // there are no other members to find
-				start = append(start, "--wsrep-new-cluster")
-				if err := c.bootstrap(gctx, s, position{history: history}); err != nil {
-					return err
-				}
-			}
-			return c.launch(gctx, s, start...)
-		})
-	}
-	if err := group.Wait(); err != nil {
+		}
+		return c.launch(ctx, s, start...)
+	})
+	if err != nil {
 		return err
 	}
 	c.ReportProgress("forming the cluster")
@@ -178,15 +171,6 @@ func (c *cluster) segments() []int {
 
 func (c *cluster) Properties() map[string]string {
 	return map[string]string{mysql.PropHosts: c.Addrs(), mysql.PropMember: c.options.member}
-}
-
-// OpenMember implements database.Replicated. Members without a majority also answer.
-func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
-	s := c.On(node)
-	if s == nil {
-		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
-	}
-	return c.driver.OpenMember(ctx, s, "wsrep_sync_wait=0;wsrep_dirty_reads=ON")
 }
 
 func lastLines(servers []*mysql.Server) string {

@@ -141,7 +141,7 @@ func TestWholeClusterHalted(t *testing.T) {
 			if err := c.Halt(t.Context(), nodes[0], manner); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, ErrBehind) || advice.Of(err) == "" {
+			if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, mysql.ErrBehind) || advice.Of(err) == "" {
 				t.Fatalf("revived from the member that is behind: %v", err)
 			}
 			for _, n := range nodes {
@@ -170,7 +170,7 @@ func TestRefusals(t *testing.T) {
 		"leave of the last":        {func() error { _, err := c.Leave(t.Context(), nodes[0], database.Graceful); return err }, database.ErrFixed},
 		"leave of no member":       {func() error { _, err := c.Leave(t.Context(), nodes[1], database.Graceful); return err }, database.ErrNotMember},
 		"halt of no member":        {func() error { return c.Halt(t.Context(), nodes[1], database.Abrupt) }, database.ErrNotMember},
-		"revival of one that runs": {func() error { return c.Revive(t.Context(), nodes[0]) }, errRuns},
+		"revival of one that runs": {func() error { return c.Revive(t.Context(), nodes[0]) }, mysql.ErrRuns},
 		"join while another runs": {func() error {
 			_, release, err := c.Hold(nodes[0].Name())
 			if err != nil {
@@ -256,7 +256,7 @@ func TestMinorityIsBehind(t *testing.T) {
 	if err := syscall.Kill(frozen.PID(), syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return checkAgreement(ctx, c.All()[1:]) }); err != nil {
+	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return c.CheckAgreement(ctx, c.All()[1:]) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Insert(t.Context(), "", "user2", fields("b")); err != nil {

@@ -15,13 +15,11 @@
 package galera
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
-	"skerry/internal/load"
+	"skerry/internal/install"
 )
 
 // Name is how experiments call it.
@@ -31,47 +29,24 @@ const Name = "galera"
 const memory = 170 << 20
 
 // Galera is MariaDB with Galera as a database.
-type Galera struct{ driver mysql.Driver }
+type Galera struct{ mysql.Driver }
 
 // New returns it.
-func New() *Galera { return &Galera{driver: mysql.Driver{Kind: Name}} }
+func New() *Galera { return &Galera{mysql.Driver{Kind: Name}} }
 
 var _ database.Database = (*Galera)(nil)
 
-// Name implements database.Database.
-func (*Galera) Name() string { return Name }
-
-// Capabilities implements database.Database.
 func (*Galera) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
 }
 
-// Check implements database.Database.
 func (*Galera) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
 }
 
-// Find implements database.Database.
 func (*Galera) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
-}
-
-// Properties implements database.Configurable.
-func (*Galera) Properties() []string { return mysql.Properties() }
-
-// ServerProperties implements database.External.
-func (*Galera) ServerProperties(servers []string, _ string) map[string]string {
-	return mysql.ServerProperties(servers)
-}
-
-// Open implements database.Database.
-func (g *Galera) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
-	c, err := g.driver.Open(ctx, properties)
-	if err != nil {
-		return nil, fmt.Errorf("galera: %w", err)
-	}
-	return c, nil
 }
 
 // About is what the laboratory and its documentation know of MariaDB with Galera.
@@ -95,4 +70,44 @@ func choices(database.Placement) []database.Choice {
 		Name: "reads wait", Options: database.Options{"wsrep_sync_wait": 1}, Reads: database.ReadsLinearizable,
 		GivesUp: "a read waits for what was committed anywhere before it",
 	}}
+}
+
+var (
+	programs = []string{"mariadbd", "mariadb-install-db"}
+	optional = []string{"rsync", "mariabackup"}
+)
+
+// Recipe installs MariaDB 11.8 with Galera 4 from Debian's sid, with the programs that copy the state of a member.
+var Recipe = install.Recipe{
+	Name: Name, Series: "11.8", Released: "2025-06", Ended: "2028-06",
+	Summary: "MariaDB with Galera (mariadbd, libgalera_smm)",
+	Wanted:  install.ByTests,
+	Packages: []string{"mariadb-server-core/sid", "mariadb-server/sid", "mariadb-backup/sid", "mariadb-client-core/sid",
+		"galera-4/sid", "rsync/sid", "socat/sid"},
+	Closure:  true,
+	Programs: programs, Optional: optional,
+	VersionArgs: []string{"--no-defaults", "--version"}, Version: findVersion,
+}
+
+// Recipes are the series of MariaDB, the default first. 10.11 is from Debian 12.
+var Recipes = []install.Recipe{Recipe, {
+	Name: Name, Series: "10.11", Released: "2023-02", Ended: "2028-02",
+	Summary: "MariaDB with Galera (mariadbd, libgalera_smm)",
+	Wanted:  install.ByConformance,
+	Packages: []string{
+		"mariadb-server-core", "mariadb-server", "mariadb-backup", "mariadb-client-core", "galera-4", "rsync", "socat",
+		"libaio1", "libbsd0", "libedit2", "libncurses6", "libnuma1", "libpopt0", "libssl3", "liburing2", "libwrap0", "libxxhash0",
+	},
+	Programs: programs, Optional: optional,
+	VersionArgs: []string{"--no-defaults", "--version"}, Version: findVersion,
+}}
+
+// findVersion matches "mariadbd  Ver 10.11.19-MariaDB-0+deb12u1 for ...".
+var findVersion = install.MatchVersion(`Ver ([0-9][0-9.]*)-MariaDB`)
+
+// Upgrades implements database.Upgradable: none between the series that can be installed, by
+// https://mariadb.com/docs/server/server-management/install-and-upgrade-mariadb/upgrading.
+func (*Galera) Upgrades() database.Upgrades {
+	return database.Upgrades{Recipes: Recipes, Rule: "MariaDB supports rolling upgrades of Galera by one long-term series at a time, " +
+		"and 11.4, which Debian does not have, is between them"}
 }

@@ -185,18 +185,11 @@ func locate(ctx context.Context, on files.System, in database.Installation) (par
 func (o options) settings(h host.Host, f parts, group []string, segment int) mysql.Settings {
 	var s mysql.Settings
 	s.Add("basedir", f.base)
-	s.Add("datadir", filepath.Join(h.Dir(), Name, "data"))
+	s.AddServer(h, filepath.Join(h.Dir(), Name, "data"), o.port, o.connections)
 	s.Add("tmpdir", filepath.Join(h.Dir(), Name)) // a server removes what others have left in it, also while they are at it
 	s.Add("plugin-dir", f.plugins)
 	s.Add("lc-messages-dir", f.messages)
 	s.Add("character-sets-dir", f.charsets)
-	s.Add("bind-address", h.Addr())
-	s.Add("port", o.port)
-	s.Add("socket", "server.sock") // in the data directory: its path has a limit
-	s.Add("pid-file", "server.pid")
-	s.Add("skip-name-resolve", "ON")
-	s.Add("max-connections", o.connections)
-	s.Add("performance-schema", "OFF")
 	s.Add("key-buffer-size", "1M")
 	s.Add("aria-pagecache-buffer-size", "1M")
 

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 
-	"golang.org/x/sync/errgroup"
-
-	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
+	"skerry/internal/machine/files"
+	"skerry/internal/machine/host"
 )
 
 // States of members that serve.
@@ -74,24 +77,21 @@ func queryStatus(ctx context.Context, s *mysql.Server) (status, error) {
 	return st, nil
 }
 
-// checkAgreement returns nil if each server serves and counts exactly these servers.
-func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
-	group, ctx := errgroup.WithContext(ctx)
+// CheckAgreement implements mysql.Group: the servers are also in the same history.
+func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
 	history := make([]string, len(servers))
-	for i, s := range servers {
-		group.Go(func() error {
-			st, err := queryStatus(ctx, s)
-			if err != nil {
-				return err
-			}
-			history[i] = st.History
-			if err := st.serves(len(servers)); err != nil {
-				return fmt.Errorf("%s: %w", s.Host.Name(), err)
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
+	err := daemon.ForEach(ctx, servers, func(ctx context.Context, i int, s *mysql.Server) error {
+		st, err := queryStatus(ctx, s)
+		if err != nil {
+			return err
+		}
+		history[i] = st.History
+		if err := st.serves(len(servers)); err != nil {
+			return fmt.Errorf("%s: %w", s.Host.Name(), err)
+		}
+		return nil
+	})
+	if err != nil {
 		return err
 	}
 	for i, h := range history {
@@ -102,17 +102,8 @@ func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
 	return nil
 }
 
-func (c *cluster) Ready(ctx context.Context) error {
-	for _, s := range c.All() {
-		if !s.Running() {
-			return fmt.Errorf("%s does not run", s.Host.Name())
-		}
-	}
-	return checkAgreement(ctx, c.All())
-}
-
-func (c *cluster) findServing(ctx context.Context) (*mysql.Server, error) {
-	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+func (c *cluster) FindServing(ctx context.Context) (*mysql.Server, error) {
+	return c.FirstServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		st, err := queryStatus(ctx, s)
 		if err != nil {
 			return err
@@ -121,40 +112,17 @@ func (c *cluster) findServing(ctx context.Context) (*mysql.Server, error) {
 	})
 }
 
-// Members implements database.Cluster. Every member holds all data.
-func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	servers := c.All()
-	members := make([]database.Member, len(servers))
-	group, ctx := errgroup.WithContext(ctx)
-	for i, s := range servers {
-		group.Go(func() error {
-			members[i] = database.Member{Node: s.Host.Name(), State: "down"}
-			if !s.Running() {
-				return nil
-			}
-			st, err := queryStatus(ctx, s)
-			if err != nil {
-				members[i].State = "silent"
-				return ctx.Err()
-			}
-			if members[i].State = st.State; st.Cluster != primary {
-				members[i].State += ", " + st.Cluster
-				return nil
-			}
-			members[i].Share = 1
-			members[i].Rows, err = s.Count(ctx, "")
-			return err
-		})
+func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state string, serves bool, err error) {
+	st, err := queryStatus(ctx, s)
+	if err != nil || st.Cluster == primary {
+		return st.State, err == nil, err
 	}
-	if err := group.Wait(); err != nil {
-		return nil, fmt.Errorf("asking the members: %w", err)
-	}
-	return members, nil
+	return st.State + ", " + st.Cluster, false, nil
 }
 
 // Count implements database.Cluster. One member counts after it has applied everything committed before.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	s, err := c.findServing(ctx)
+	s, err := c.FindServing(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -164,10 +132,108 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 // waits begins a statement that sees everything committed before.
 const waits = "SET STATEMENT wsrep_sync_wait = 1 FOR "
 
-func (c *cluster) Clear(ctx context.Context) error {
-	s, err := c.findServing(ctx)
-	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+// history is the UUID of the history that a new cluster begins. It contains no time or place.
+const history = "736b6572-7279-11ee-8000-000000000000"
+
+// position is a member's position in a history: the last applied transaction, -1 if unknown.
+type position struct {
+	history string
+	seqno   int64
+	safe    bool // it was the last to leave: a cluster may be bootstrapped from it
+}
+
+func (p position) text() string {
+	safe := 0
+	if p.safe {
+		safe = 1
 	}
-	return s.Clear(ctx)
+	return fmt.Sprintf("# GALERA saved state\nversion: 2.1\nuuid:    %s\nseqno:   %d\nsafe_to_bootstrap: %d\n", p.history, p.seqno, safe)
+}
+
+func parsePosition(text string) (position, error) {
+	p := position{seqno: -1}
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		var err error
+		switch value = strings.TrimSpace(value); strings.TrimSpace(name) {
+		case "uuid":
+			p.history = value
+		case "seqno":
+			p.seqno, err = strconv.ParseInt(value, 10, 64)
+		case "safe_to_bootstrap":
+			p.safe = value == "1"
+		}
+		if err != nil {
+			return p, fmt.Errorf("reading grastate.dat: %q: %w", strings.TrimSpace(line), err)
+		}
+	}
+	if p.history == "" {
+		return p, fmt.Errorf("reading grastate.dat: no uuid in %q", text)
+	}
+	return p, nil
+}
+
+func stateFile(s *mysql.Server) string { return filepath.Join(s.Data(), "grastate.dat") }
+
+// memberID is the UUID of the i-th member in the first view. viewText formats that view for gvwstate.dat.
+func memberID(i int) string { return fmt.Sprintf("%08x-7279-11ee-8000-000000000000", i+1) }
+
+func viewText(self, of int, segments []int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "my_uuid: %s\n#vwbeg\nview_id: 3 %s 1\nbootstrap: 0\n", memberID(self), memberID(0))
+	for i := range of {
+		fmt.Fprintf(&b, "member: %s %d\n", memberID(i), segments[i])
+	}
+	b.WriteString("#vwend\n")
+	return b.String()
+}
+
+func seed(ctx context.Context, s *mysql.Server, self, of int, segments []int) error {
+	for name, text := range map[string]string{
+		stateFile(s):                            position{history: history}.text(),
+		filepath.Join(s.Data(), "gvwstate.dat"): viewText(self, of, segments),
+	} {
+		if err := files.WriteText(ctx, s.Host.Files(), name, text); err != nil {
+			return fmt.Errorf("seeding %s: %w", s.Host.Name(), err)
+		}
+	}
+	return nil
+}
+
+// recovered matches "WSREP: Recovered position: UUID:SEQNO".
+var recovered = regexp.MustCompile(`WSREP: Recovered position: ([0-9a-f-]{36}):(-?[0-9]+)`)
+
+func parseRecovered(output string) (position, error) {
+	m := recovered.FindStringSubmatch(output)
+	if m == nil {
+		return position{}, fmt.Errorf("mariadbd --wsrep-recover told no position")
+	}
+	n, err := strconv.ParseInt(m[2], 10, 64)
+	if err != nil {
+		return position{}, fmt.Errorf("mariadbd --wsrep-recover told %q: %w", m[0], err)
+	}
+	return position{history: m[1], seqno: n}, nil
+}
+
+// readPosition returns the position of a stopped member, for a killed one from InnoDB.
+func (c *cluster) readPosition(ctx context.Context, s *mysql.Server) (position, error) {
+	text, err := files.Read(ctx, s.Host.Files(), stateFile(s))
+	if err != nil {
+		return position{}, fmt.Errorf("reading the state of %s: %w", s.Host.Name(), err)
+	}
+	p, err := parsePosition(text)
+	if err != nil || p.seqno >= 0 {
+		return p, err
+	}
+	out, err := mysql.Run(ctx, s.Host, mysql.AsServerUser(host.Command{
+		Name: "mariadbd", Path: c.Env.Installation.Programs["mariadbd"], Env: c.programsEnv(), Dir: s.Data(),
+		Args: []string{"--defaults-file=" + s.ConfigFile(), "--wsrep-recover", "--skip-networking"},
+	}))
+	if err != nil {
+		return p, fmt.Errorf("recovering the position of %s: %w", s.Host.Name(), err)
+	}
+	return parseRecovered(out)
 }

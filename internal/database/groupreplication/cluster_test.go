@@ -9,6 +9,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/dbtest"
+	"skerry/internal/database/mysql"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
@@ -57,7 +58,7 @@ func TestFailover(t *testing.T) {
 		t.Fatalf("no new primary was found: %v", err)
 	}
 	for _, n := range nodes[1:3] {
-		own, err := d.driver.OpenMember(t.Context(), c.On(n.Name()), "")
+		own, err := d.Driver.OpenMember(t.Context(), c.On(n.Name()), "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +107,7 @@ func TestMinorityIsBehind(t *testing.T) {
 	if err := frozen.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return checkAgreement(ctx, c.All()[:2]) }); err != nil {
+	if err := c.Servers.Await(t.Context(), func(ctx context.Context) error { return c.CheckAgreement(ctx, c.All()[:2]) }); err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Insert(t.Context(), "", "user2", record); err != nil {
@@ -144,7 +145,7 @@ func TestMinorityIsBehind(t *testing.T) {
 // The configured member leads the group, and an unknown node is rejected.
 func TestPrimaryIsPlaced(t *testing.T) {
 	_, c, nodes := startCluster(t, 2, database.Options{"primary": "n2"})
-	if s, err := c.findPrimary(t.Context()); err != nil || s.Host.Name() != "n2" {
+	if s, err := c.FindServing(t.Context()); err != nil || s.Host.Name() != "n2" {
 		t.Errorf("the primary is %+v, %v", s, err)
 	}
 	if _, err := New().Start(t.Context(), database.Env{Nodes: nodes, Options: database.Options{"primary": "n9"}}); !errors.Is(err, ErrOption) {
@@ -178,7 +179,7 @@ func TestMultiPrimary(t *testing.T) {
 	if err := c.Halt(t.Context(), nodes[0], database.Graceful); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, ErrBehind) {
+	if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, mysql.ErrBehind) {
 		t.Errorf("revived from the member that is behind: %v", err)
 	}
 	for _, n := range nodes[:2] {

@@ -16,7 +16,7 @@ import (
 // at is a database whose clients connect from a node that is set later.
 func at(client *host.Host) *GroupReplication {
 	s := New()
-	s.driver.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	s.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (*client).Dial(ctx, network, addr)
 	}
 	return s

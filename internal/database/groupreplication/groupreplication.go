@@ -11,36 +11,29 @@
 package groupreplication
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
-	"regexp"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/install"
-	"skerry/internal/load"
 )
 
 // memory is what a member uses with default options and a few thousand records.
 const memory = 480 << 20
 
 // GroupReplication is MySQL with Group Replication as a database.
-type GroupReplication struct{ driver mysql.Driver }
+type GroupReplication struct{ mysql.Driver }
 
 // New returns it.
 func New() *GroupReplication {
-	return &GroupReplication{driver: mysql.Driver{Kind: Name, Discover: discover}}
+	return &GroupReplication{mysql.Driver{Kind: Name, Discover: discover}}
 }
 
 var _ database.Database = (*GroupReplication)(nil)
 
-// Name implements database.Database.
-func (*GroupReplication) Name() string { return Name }
-
-// Capabilities implements database.Database.
 func (*GroupReplication) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -48,32 +41,13 @@ func (*GroupReplication) Capabilities() database.Capabilities {
 	}
 }
 
-// Check implements database.Database.
 func (*GroupReplication) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
 }
 
-// Find implements database.Database.
 func (*GroupReplication) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
-}
-
-// Properties implements database.Configurable.
-func (*GroupReplication) Properties() []string { return mysql.Properties() }
-
-// ServerProperties implements database.External.
-func (*GroupReplication) ServerProperties(servers []string, _ string) map[string]string {
-	return mysql.ServerProperties(servers)
-}
-
-// Open implements database.Database.
-func (g *GroupReplication) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
-	c, err := g.driver.Open(ctx, properties)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 var errNoPrimary = errors.New("the group has no primary that is ONLINE")
@@ -115,16 +89,9 @@ var Recipe = install.Recipe{
 	Closure:     true,
 	Programs:    []string{"mysqld"},
 	VersionArgs: []string{"--no-defaults", "--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
+	// "mysqld  Ver 9.7.4-2 for Linux on x86_64 (Debian)", but not MariaDB's mysqld.
+	Version: install.MatchVersion(`Ver ([0-9]+\.[0-9]+\.[0-9]+)(?:-[0-9A-Za-z.~+]+)? for`),
 }
-
-// versionPattern matches "mysqld  Ver 9.7.4-2 for Linux on x86_64 (Debian)", but not MariaDB's mysqld.
-var versionPattern = regexp.MustCompile(`Ver ([0-9]+\.[0-9]+\.[0-9]+)(?:-[0-9A-Za-z.~+]+)? for`)
 
 // About is what the laboratory and its documentation know of MySQL Group Replication.
 var About = database.About{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,44 +115,21 @@ func onOff(b bool) string {
 // group is the name of the group: any UUID that is no server's.
 const group = "736b6572-7279-11ee-8000-000000000001"
 
-func locate(ctx context.Context, on files.System, in database.Installation) (mysql.Settings, error) {
+// installSettings returns the variables that a data directory is created with.
+func (o options) installSettings(ctx context.Context, on files.System, in database.Installation) (mysql.Settings, error) {
 	base := mysql.InstallBase(ctx, on, in, "mysqld")
 	plugins := mysql.FindBelow(ctx, on, base, "lib/mysql/plugin", "lib/plugin", "lib64/mysql/plugin", "lib/*/mysql/plugin")
 	if plugins == "" || mysql.FindBelow(ctx, on, plugins, "group_replication.so") == "" {
 		return nil, fmt.Errorf("finding Group Replication: no plugin group_replication.so below %s/lib", base)
 	}
-	var s mysql.Settings
-	s.Add("basedir", base)
+	s := mysql.InstallSettings(ctx, on, in, o.buffer)
 	s.Add("plugin-dir", plugins)
-	if d := mysql.FindBelow(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
-		s.Add("lc-messages-dir", filepath.Dir(d))
-	}
-	if d := mysql.FindBelow(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
-		s.Add("character-sets-dir", d)
-	}
 	return s, nil
 }
 
-func (o options) storage() mysql.Settings {
-	var s mysql.Settings
-	s.Add("mysqlx", 0)
-	s.Add("secure-file-priv", "NULL") // otherwise it wants a folder of the system's
-	s.Add("innodb-buffer-pool-size", o.buffer)
-	s.Add("innodb-redo-log-capacity", 32<<20)
-	return s
-}
-
-// settings are a member's configuration. The performance schema is off, because it takes a quarter of the memory.
-func (o options) settings(h host.Host, installed mysql.Settings, id int, seeds []string) mysql.Settings {
-	s := append(append(mysql.Settings{}, installed...), o.storage()...)
-	s.Add("datadir", filepath.Join(h.Dir(), Name, "data"))
-	s.Add("bind-address", h.Addr())
-	s.Add("port", o.port)
-	s.Add("socket", "server.sock") // in the data directory: its path has a limit
-	s.Add("pid-file", "server.pid")
-	s.Add("skip-name-resolve", "ON")
-	s.Add("max-connections", o.connections)
-	s.Add("performance-schema", "OFF")
+func (o options) settings(h host.Host, install mysql.Settings, id int, seeds []string) mysql.Settings {
+	s := slices.Clone(install)
+	s.AddServer(h, filepath.Join(h.Dir(), Name, "data"), o.port, o.connections)
 	s.Add("key-buffer-size", "1M")
 	s.Add("tmp-table-size", "4M")
 	s.Add("table-open-cache", 200)

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"net"
 
-	"golang.org/x/sync/errgroup"
-
-	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
 )
 
@@ -61,22 +59,18 @@ func checkView(view []member, size int) error {
 	return nil
 }
 
-// checkAgreement returns nil if each server sees exactly these servers, all ONLINE.
-func checkAgreement(ctx context.Context, servers []*mysql.Server) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, s := range servers {
-		g.Go(func() error {
-			v, err := queryView(ctx, s)
-			if err != nil {
-				return err
-			}
-			if err := checkView(v, len(servers)); err != nil {
-				return fmt.Errorf("as %s sees it: %w", s.Host.Name(), err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+// CheckAgreement implements mysql.Group: each server sees exactly these servers, all ONLINE.
+func (c *cluster) CheckAgreement(ctx context.Context, servers []*mysql.Server) error {
+	return daemon.ForEach(ctx, servers, func(ctx context.Context, _ int, s *mysql.Server) error {
+		v, err := queryView(ctx, s)
+		if err != nil {
+			return err
+		}
+		if err := checkView(v, len(servers)); err != nil {
+			return fmt.Errorf("as %s sees it: %w", s.Host.Name(), err)
+		}
+		return nil
+	})
 }
 
 func queryState(ctx context.Context, s *mysql.Server) (member, error) {
@@ -92,48 +86,17 @@ func queryState(ctx context.Context, s *mysql.Server) (member, error) {
 	return member{}, errors.New("it does not see itself in its group")
 }
 
-func (c *cluster) Ready(ctx context.Context) error {
-	for _, s := range c.All() {
-		if !s.Running() {
-			return fmt.Errorf("%s does not run", s.Host.Name())
-		}
+func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state string, serves bool, err error) {
+	m, err := queryState(ctx, s)
+	if err != nil || m.state != online {
+		return m.state, false, err
 	}
-	return checkAgreement(ctx, c.All())
+	return m.state + ", " + m.role, true, nil
 }
 
-// Members implements database.Cluster. Every member holds all data.
-func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
-	servers := c.All()
-	members := make([]database.Member, len(servers))
-	g, ctx := errgroup.WithContext(ctx)
-	for i, s := range servers {
-		g.Go(func() error {
-			members[i] = database.Member{Node: s.Host.Name(), State: "down"}
-			if !s.Running() {
-				return nil
-			}
-			m, err := queryState(ctx, s)
-			if err != nil {
-				members[i].State = "silent"
-				return ctx.Err()
-			}
-			if members[i].State = m.state; m.state != online {
-				return nil
-			}
-			members[i].State += ", " + m.role
-			members[i].Share = 1
-			members[i].Rows, err = s.Count(ctx, "")
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, fmt.Errorf("asking the members: %w", err)
-	}
-	return members, nil
-}
-
-func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {
-	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+// FindServing implements mysql.Group: it returns the primary.
+func (c *cluster) FindServing(ctx context.Context) (*mysql.Server, error) {
+	return c.FirstServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		m, err := queryState(ctx, s)
 		if err == nil && (m.state != online || m.role != "PRIMARY") {
 			err = fmt.Errorf("%s is %s, %s", s.Host.Name(), m.state, m.role)
@@ -144,7 +107,7 @@ func (c *cluster) findPrimary(ctx context.Context) (*mysql.Server, error) {
 
 // Count implements database.Cluster. In multi-primary mode the server first applies what the others have.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
-	s, err := c.findPrimary(ctx)
+	s, err := c.FindServing(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("counting rows: %w", err)
 	}
@@ -161,12 +124,4 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 		}
 	}
 	return s.Count(ctx, "")
-}
-
-func (c *cluster) Clear(ctx context.Context) error {
-	s, err := c.findPrimary(ctx)
-	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
-	}
-	return s.Clear(ctx)
 }

@@ -38,10 +38,6 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-func (c *cluster) ReportProgress(format string, args ...any) {
-	c.Env.ReportProgress(Name, format, args...)
-}
-
 func (c *cluster) firstNode() host.Host { return c.Env.Nodes[0] }
 
 // activeMembers returns the members that are not halted.

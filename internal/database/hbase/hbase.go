@@ -79,18 +79,15 @@ var (
 	_ database.Upgradable = (*HBase)(nil)
 )
 
-// Name implements database.Database.
 func (*HBase) Name() string { return Name }
 
 // memberMemory: DataNode and RegionServer took 440 MB; the rest is a sixth of the first node's other servers.
 const memberMemory = 560 * mib
 
-// Capabilities implements database.Database.
 func (*HBase) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
 }
 
-// Check implements database.Database.
 func (*HBase) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
@@ -111,7 +108,6 @@ func anchorReason(storage any) string {
 	return "the master, the NameNode and ZooKeeper are there"
 }
 
-// Find implements database.Database.
 func (*HBase) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
 }
@@ -121,7 +117,6 @@ func (*HBase) Upgrades() database.Upgrades {
 	return database.Upgrades{Recipes: Recipes, Rule: "HDFS, masters and RegionServers are upgraded role by role, and a node has several roles"}
 }
 
-// Start implements database.Database.
 func (*HBase) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	return start(ctx, env)
 }

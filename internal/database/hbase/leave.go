@@ -2,6 +2,7 @@ package hbase
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -25,45 +27,32 @@ import (
 //	wait         complete: its logs are split, the others serve its regions, and every block has all its copies
 //	             on them; open logs are rolled for that
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	_, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if err := c.checkLeave(node); err != nil {
-		return fail(err)
-	}
-	began := time.Now()
-	steps := c.removeLost
-	if manner == database.Graceful {
-		steps = c.decommission
-		if c.isHalted(node) {
-			return fail(fmt.Errorf("%w: it is halted, and can leave abruptly alone", database.ErrUnsupported))
-		}
-		if err := c.Ready(ctx); err != nil {
-			return fail(err)
-		}
-	}
-	c.ReportProgress("%s is leaving (%s)", node.Name(), manner)
-	if err := steps(ctx, node, func() { change.Accepted = time.Since(began) }); err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return c.RunLeave(ctx, node, daemon.LeaveSteps[host.Host]{
+		Check: func(_ context.Context, node host.Host) error { return c.checkLeave(node, manner) },
+		Leave: func(ctx context.Context, node host.Host, timer *daemon.ChangeTimer) error {
+			if manner == database.Abrupt {
+				return c.removeLost(ctx, node, timer.Accept)
+			}
+			if err := c.Ready(ctx); err != nil {
+				return err
+			}
+			return c.decommission(ctx, node, timer.Accept)
+		},
+	})
 }
 
-// checkLeave refuses to remove the first node, or a member that HDFS needs for its replication.
-func (c *cluster) checkLeave(node host.Host) error {
+// checkLeave refuses to remove the first node, a member that HDFS needs for its replication, or, gracefully, a
+// halted member.
+func (c *cluster) checkLeave(node host.Host, manner database.Manner) error {
 	if node.Name() == c.firstNode().Name() {
 		return fmt.Errorf("%w: %s", database.ErrFixed, anchorReason(c.options.storage))
 	}
 	others := slices.DeleteFunc(c.activeMembers(), func(h host.Host) bool { return h.Name() == node.Name() })
 	if c.options.storage == storageHDFS && len(others) < c.options.replication {
 		return fmt.Errorf("%w: replication %d needs as many DataNodes, %d would be left", database.ErrFixed, c.options.replication, len(others))
+	}
+	if manner == database.Graceful && c.isHalted(node) {
+		return fmt.Errorf("%w: it is halted, and can leave abruptly alone", database.ErrUnsupported)
 	}
 	return nil
 }
@@ -271,4 +260,111 @@ func (c *cluster) checkDataNode(ctx context.Context, h host.Host) error {
 		return fmt.Errorf("%w: the NameNode does not know the DataNode on %s", database.ErrNotReady, h.Name())
 	}
 	return nil
+}
+
+// Join implements database.Cluster:
+//
+//	start     accepted: NameNode and master list the new DataNode and RegionServer
+//	balance   complete: members differ by at most one region, and none is in transition
+func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Check: c.Ready,
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			if err := c.admitNode(ctx, node, timer.Began()); err != nil {
+				return errors.Join(err, c.killServers(node))
+			}
+			timer.Accept()
+			c.Add(node)
+			c.ReportProgress("moving regions to %s", node.Name())
+			if err := c.awaitState(ctx, c.checkBalanced); err != nil {
+				return fmt.Errorf("%w; it stays a member", err)
+			}
+			return nil
+		},
+	})
+}
+
+func (c *cluster) admitNode(ctx context.Context, node host.Host, began time.Time) error {
+	if err := c.prepare(ctx, node); err != nil {
+		return err
+	}
+	if err := c.setExcluded(ctx, node, false); err != nil {
+		return err
+	}
+	return c.startMember(ctx, node, began)
+}
+
+// startMember starts a node's servers and returns when master and NameNode list them.
+func (c *cluster) startMember(ctx context.Context, node host.Host, began time.Time) error {
+	servers, err := c.startServers(ctx, node, true)
+	if err != nil {
+		return err
+	}
+	if err := c.awaitState(ctx, func(ctx context.Context) error { return c.checkListed(ctx, node, began) }, servers...); err != nil {
+		return err
+	}
+	var errs []error
+	for _, d := range servers {
+		errs = append(errs, d.ConfirmMember())
+	}
+	return errors.Join(errs...)
+}
+
+// checkListed returns nil when master and NameNode list servers of the node that started after since.
+func (c *cluster) checkListed(ctx context.Context, node host.Host, since time.Time) error {
+	s, err := c.admin.queryState(ctx)
+	if err != nil {
+		return err
+	}
+	if server := serverOn(s.live, node.Addr()); serverStart(server) < since.UnixMilli() {
+		return fmt.Errorf("%w: the master does not know the RegionServer on %s", database.ErrNotReady, node.Name())
+	}
+	if c.options.storage != storageHDFS {
+		return nil
+	}
+	nodes, err := c.admin.queryDataNodes(ctx)
+	if err != nil {
+		return err
+	}
+	if d := nodes[c.dataNodeAddr(node)]; !d.live || d.heard < since.UnixMilli() {
+		return fmt.Errorf("%w: the NameNode does not know the DataNode on %s", database.ErrNotReady, node.Name())
+	}
+	return nil
+}
+
+func (c *cluster) killServers(node host.Host) error {
+	var errs []error
+	for _, d := range c.Servers.RunningOn(node.Name()) {
+		errs = append(errs, d.Kill())
+	}
+	return errors.Join(errs...)
+}
+
+// Halt implements database.Cluster. Gracefully, the RegionServer ends first: it flushes and closes its regions,
+// which the master moves. The first node cannot be halted: no process would be left to notice.
+func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
+	return c.RunHalt(ctx, node, func(ctx context.Context, node host.Host) error {
+		if node.Name() == c.firstNode().Name() {
+			return fmt.Errorf("%w: %s", database.ErrFixed, anchorReason(c.options.storage))
+		}
+		c.setHalted(node, true)
+		if manner == database.Abrupt {
+			return c.killServers(node)
+		}
+		return errors.Join(c.stopRole(ctx, node, regionServer), c.stopRole(ctx, node, dataNode))
+	})
+}
+
+// Revive implements database.Cluster. It returns when the member is listed and has its share of regions.
+func (c *cluster) Revive(ctx context.Context, node host.Host) error {
+	return c.RunRevive(ctx, node, func(ctx context.Context, node host.Host) error {
+		if !c.isHalted(node) {
+			return fmt.Errorf("%w, and not halted", database.ErrMember)
+		}
+		if err := c.startMember(ctx, node, time.Now()); err != nil {
+			return errors.Join(err, c.killServers(node))
+		}
+		c.setHalted(node, false)
+		return c.awaitState(ctx, c.checkBalanced)
+	})
 }

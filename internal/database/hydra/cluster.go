@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
@@ -45,7 +43,6 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database.
 func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options)
 	if err != nil {
@@ -72,24 +69,23 @@ func (c *cluster) start(ctx context.Context) error {
 			return err
 		}
 	}
-	g, gctx := errgroup.WithContext(ctx)
 	members := c.All()
-	for _, m := range members {
-		g.Go(func() error { return c.startNew(gctx, m, members, false) })
-	}
-	if err := g.Wait(); err != nil {
+	err := daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m *member) error {
+		return c.startNew(ctx, m, members, false)
+	})
+	if err != nil {
 		return err
 	}
 	c.ReportProgress("awaiting a leader")
-	for _, m := range members {
-		g.Go(func() error { return m.Server().Await(ctx, readyTimeout, m.checkServing) })
-	}
-	if err := g.Wait(); err != nil {
+	err = daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m *member) error {
+		return m.Server().Await(ctx, readyTimeout, m.checkServing)
+	})
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, readyTimeout, fmt.Errorf("hydra is not ready after %v", readyTimeout))
 	defer cancel()
-	err := c.Servers.Await(ctx, func(ctx context.Context) error {
+	err = c.Servers.Await(ctx, func(ctx context.Context) error {
 		m, err := c.findServing(ctx, nil)
 		if err != nil {
 			return err

@@ -10,8 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
@@ -31,7 +29,6 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-// Start implements database.Database.
 func (*Metadata) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options)
 	if err != nil {
@@ -55,18 +52,13 @@ func (c *cluster) start(ctx context.Context) error {
 	}
 	all := c.All()
 	c.Env.ReportProgress(Name, "starting %d replicas of %d metadata servers", len(all), len(c.layout))
-	g, gctx := errgroup.WithContext(ctx)
-	for _, r := range all {
-		g.Go(func() error { return c.startNew(gctx, r, false) })
-	}
-	if err := g.Wait(); err != nil {
+	if err := daemon.ForEach(ctx, all, func(ctx context.Context, _ int, r *replica) error { return c.startNew(ctx, r, false) }); err != nil {
 		return err
 	}
-	g, gctx = errgroup.WithContext(ctx)
-	for _, r := range all {
-		g.Go(func() error { return r.Server().Await(gctx, readyTimeout, r.checkServing) })
-	}
-	if err := g.Wait(); err != nil {
+	err := daemon.ForEach(ctx, all, func(ctx context.Context, _ int, r *replica) error {
+		return r.Server().Await(ctx, readyTimeout, r.checkServing)
+	})
+	if err != nil {
 		return err
 	}
 	c.Env.ReportProgress(Name, "making the tree")

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
@@ -134,41 +132,24 @@ func (c *cluster) checkForgotten(ctx context.Context, r *replica) error {
 }
 
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	replicas, unlock, err := c.HoldAll(node.Name())
-	if err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	defer unlock()
-	g, gctx := errgroup.WithContext(ctx)
-	for _, r := range replicas {
-		g.Go(func() error { return r.Halt(gctx, manner) })
-	}
-	return g.Wait()
+	return c.RunHalt(ctx, node, func(ctx context.Context, _ *replica) error {
+		return daemon.ForEach(ctx, c.AllOn(node.Name()), func(ctx context.Context, _ int, r *replica) error { return r.Halt(ctx, manner) })
+	})
 }
 
 // Revive implements database.Cluster. It returns when every replica of the node serves an agreed read.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	replicas, unlock, err := c.HoldAll(node.Name())
-	if err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	defer unlock()
-	g, gctx := errgroup.WithContext(ctx)
-	for _, r := range replicas {
-		g.Go(func() error {
+	return c.RunRevive(ctx, node, func(ctx context.Context, _ *replica) error {
+		return daemon.ForEach(ctx, c.AllOn(node.Name()), func(ctx context.Context, _ int, r *replica) error {
 			if r.Server().Running() {
 				return nil
 			}
-			if err := c.startProcess(gctx, r, false); err != nil {
+			if err := c.startProcess(ctx, r, false); err != nil {
 				return err
 			}
-			return r.Server().Await(gctx, daemon.ChangeTimeout, r.checkServing)
+			return r.Server().Await(ctx, daemon.ChangeTimeout, r.checkServing)
 		})
-	}
-	if err := g.Wait(); err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	return nil
+	})
 }
 
 func (c *cluster) checkResizable() error {

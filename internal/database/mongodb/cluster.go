@@ -38,7 +38,6 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database.
 func (d *MongoDB) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
@@ -82,11 +81,7 @@ func (c *cluster) start(ctx context.Context, plan []process) error {
 		return err
 	}
 	c.ReportProgress("forming %s", strings.Join(c.setNames(), ", "))
-	g, gctx := errgroup.WithContext(ctx)
-	for _, set := range c.setNames() {
-		g.Go(func() error { return c.formSet(gctx, set) })
-	}
-	if err := g.Wait(); err != nil {
+	if err := daemon.ForEach(ctx, c.setNames(), func(ctx context.Context, _ int, set string) error { return c.formSet(ctx, set) }); err != nil {
 		return err
 	}
 	if c.options.sharded {

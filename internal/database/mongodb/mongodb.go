@@ -41,17 +41,10 @@ var Recipe = install.Recipe{
 	Programs:    []string{"mongod"},
 	Optional:    []string{"mongos"},
 	VersionArgs: []string{"--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
-	Try: tryPrograms,
+	// "db version v7.0.14".
+	Version: install.MatchVersion(`db version v([0-9][^\s]*)`),
+	Try:     tryPrograms,
 }
-
-// versionPattern finds the version in "db version v7.0.14".
-var versionPattern = regexp.MustCompile(`db version v([0-9][^\s]*)`)
 
 // routerVersion finds it in "mongos version v7.0.14".
 var routerVersion = regexp.MustCompile(`mongos version v([0-9][^\s]*)`)
@@ -69,10 +62,8 @@ var (
 	_ database.Published = (*MongoDB)(nil)
 )
 
-// Name implements database.Database.
 func (*MongoDB) Name() string { return Name }
 
-// Capabilities implements database.Database.
 func (*MongoDB) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -90,7 +81,6 @@ func (*MongoDB) Frail(nodes int, options database.Options) string {
 
 const loneShard = "a shard of one member that is lost takes its records with it"
 
-// Check implements database.Database.
 func (*MongoDB) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
@@ -128,7 +118,6 @@ func (*MongoDB) Fixed(nodes []string, options database.Options) map[string]strin
 	return fixed
 }
 
-// Find implements database.Database.
 func (*MongoDB) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
 }

@@ -190,10 +190,11 @@ func TestCorpusConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		p, err := ycsb.ReadProperties(f)
+		entries, err := ycsb.ReadEntries(f)
 		if err != nil {
 			t.Fatal(err)
 		}
+		p := ycsb.CollectEntries(entries)
 		_, err = parseSettings(p)
 		if want == "" && err != nil || want != "" && (!errors.Is(err, ErrProperty) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, want %q", file, err, want)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	mysqldriver "github.com/go-sql-driver/mysql"
@@ -19,9 +20,9 @@ import (
 // Dial makes a TCP connection.
 type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Driver opens the clients of one database of the family. It must not be copied.
+// Driver is what the databases of the family have in common; they embed it. It must not be copied.
 type Driver struct {
-	// Kind names the database in errors.
+	// Kind is the database's name.
 	Kind string
 	// Discover is set if only one member accepts writes.
 	Discover Discover
@@ -34,8 +35,15 @@ type Driver struct {
 	routers database.ClientPool[settings, *router]
 }
 
-// Open returns a client for one worker. Properties lists the known properties.
-func (d *Driver) Open(ctx context.Context, properties map[string]string) (*Client, error) {
+func (d *Driver) Name() string { return d.Kind }
+
+func (*Driver) Properties() []string { return Properties() }
+
+func (*Driver) ServerProperties(servers []string, _ string) map[string]string {
+	return map[string]string{PropHosts: strings.Join(servers, ",")}
+}
+
+func (d *Driver) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {
 		return nil, err

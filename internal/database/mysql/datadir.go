@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"skerry/internal/database"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
@@ -65,6 +67,36 @@ func (s *Settings) Add(name string, value any) {
 	*s = append(*s, Setting{name, fmt.Sprint(value)})
 }
 
+// AddServer appends the variables that all servers of the family share.
+func (s *Settings) AddServer(h host.Host, data string, port, connections int) {
+	s.Add("datadir", data)
+	s.Add("bind-address", h.Addr())
+	s.Add("port", port)
+	s.Add("socket", "server.sock") // in the data directory: its path has a limit
+	s.Add("pid-file", "server.pid")
+	s.Add("skip-name-resolve", "ON")
+	s.Add("max-connections", connections)
+	s.Add("performance-schema", "OFF") // it takes a quarter of the memory
+}
+
+// InstallSettings returns the variables that depend on an installation of MySQL, and the buffer of InnoDB.
+func InstallSettings(ctx context.Context, on files.System, in database.Installation, buffer int64) Settings {
+	base := InstallBase(ctx, on, in, "mysqld")
+	var s Settings
+	s.Add("basedir", base)
+	if d := FindBelow(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
+		s.Add("lc-messages-dir", filepath.Dir(d))
+	}
+	if d := FindBelow(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
+		s.Add("character-sets-dir", d)
+	}
+	s.Add("mysqlx", 0)
+	s.Add("secure-file-priv", "NULL") // otherwise it wants a folder of the system's
+	s.Add("innodb-buffer-pool-size", buffer)
+	s.Add("innodb-redo-log-capacity", 32<<20)
+	return s
+}
+
 // Text formats a configuration file with one section. Quotes keep # and ; from beginning a comment.
 func (s Settings) Text(section string) string {
 	var b strings.Builder
@@ -92,6 +124,38 @@ type Template struct {
 	Host host.Host // where it is
 	Dir  string    // all of it
 	Data string    // what is copied, in Dir
+}
+
+// InitializeTemplate has mysqld make a template in the folder <kind>-template of a node, with the settings and the
+// user and schema that grant creates.
+func InitializeTemplate(ctx context.Context, h host.Host, kind string, in database.Installation, s Settings, grant string) (*Template, error) {
+	dir, on := filepath.Join(h.Dir(), kind+"-template"), h.Files()
+	t := &Template{Host: h, Dir: dir, Data: filepath.Join(dir, "data")}
+	script, config := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
+	s = slices.Clone(s)
+	s.Add("datadir", t.Data)
+	s.Add("init-file", script)
+	s.Add("skip-log-bin", "ON")
+	for _, step := range []func() error{
+		func() error { return files.Empty(ctx, on, dir) },
+		func() error { return files.WriteText(ctx, on, script, grant) },
+		func() error { return s.Write(ctx, on, config, "mysqld") },
+		func() error { return GiveToServerUser(ctx, h, dir) },
+		func() error {
+			_, err := Run(ctx, h, AsServerUser(host.Command{
+				Name: "mysqld --initialize", Path: in.Programs["mysqld"], Env: in.Env, Dir: dir,
+				Args: []string{"--defaults-file=" + config, "--initialize-insecure"},
+			}))
+			return err
+		},
+		// auto.cnf is the server's identity. Each copy needs its own.
+		func() error { return on.Remove(ctx, filepath.Join(t.Data, "auto.cnf")) },
+	} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrNoTemplate, err)
+		}
+	}
+	return t, nil
 }
 
 // Remove removes the template. A template that cannot be removed disappears with its node.

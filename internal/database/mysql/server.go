@@ -12,6 +12,7 @@ import (
 
 	driver "github.com/go-sql-driver/mysql"
 
+	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
@@ -48,7 +49,6 @@ func NewServer(h host.Host, kind string, port int) (*Server, error) {
 	return s, nil
 }
 
-// Name implements daemon.Member.
 func (s *Server) Name() string { return s.Host.Name() }
 
 // Addr returns the client address, host:port.
@@ -90,6 +90,21 @@ func (s *Server) Start(ctx context.Context, set *daemon.Set, c host.Command, por
 	}
 	s.SetServer(d)
 	return d, nil
+}
+
+// StartMySQL is Start for the mysqld of an installation with the server's configuration file.
+func (s *Server) StartMySQL(ctx context.Context, set *daemon.Set, in database.Installation, ports ...int) (*daemon.Daemon, error) {
+	return s.Start(ctx, set, host.Command{
+		Name: "mysqld", Path: in.Programs["mysqld"], Env: in.Env, Args: []string{"--defaults-file=" + s.ConfigFile()},
+	}, ports...)
+}
+
+// AwaitAnswer waits until the server, with process d, answers a query.
+func (s *Server) AwaitAnswer(ctx context.Context, d *daemon.Daemon, timeout time.Duration) error {
+	return d.Await(ctx, timeout, func(ctx context.Context) error {
+		_, err := s.Query(ctx, "SELECT 1")
+		return err
+	})
 }
 
 // LastLines returns the last lines of the log with an introduction, for the end of an error.

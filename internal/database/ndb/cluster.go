@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
-	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -27,7 +23,6 @@ const (
 
 type cluster struct {
 	*mysql.Cluster // the SQL nodes
-	driver         *mysql.Driver
 	options        options
 	manager        host.Host // where the management node runs
 	template       *mysql.Template
@@ -41,14 +36,13 @@ type cluster struct {
 
 var _ database.Cluster = (*cluster)(nil)
 
-// Start implements database.Database.
 func (n *NDB) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
 		return nil, err
 	}
 	o.deadlock = o.deadlockTimeout(env.RTT)
-	c := &cluster{Cluster: mysql.NewCluster(env, Name), driver: &n.driver, options: o, manager: env.Nodes[0],
+	c := &cluster{Cluster: mysql.NewCluster(env, Name), options: o, manager: env.Nodes[0],
 		ids: make(map[*mysql.Server]int), data: make(map[*mysql.Server]*daemon.Daemon)}
 	if err := c.start(ctx); err != nil {
 		return nil, errors.Join(err, c.Kill(context.WithoutCancel(ctx)))
@@ -61,7 +55,9 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := daemon.PortsFree(ctx, c.manager, "ndb_mgmd", managePort); err != nil {
 		return err
 	}
-	if err := c.prepare(ctx); err != nil {
+	var err error
+	settings := installSettings(ctx, c.manager.Files(), c.Env.Installation)
+	if c.template, err = mysql.InitializeTemplate(ctx, c.manager, Name, c.Env.Installation, settings, mysql.Grant); err != nil {
 		return err
 	}
 	for _, h := range c.Env.Nodes {
@@ -77,7 +73,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	members := c.members()
-	if err := forEach(ctx, members, func(ctx context.Context, m member) error {
+	if err := daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m member) error {
 		_, err := c.launchData(ctx, m, false, "--initial")
 		return err
 	}); err != nil {
@@ -87,51 +83,12 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	c.ReportProgress("starting %d SQL nodes", len(members))
-	if err := forEach(ctx, members, c.launchSQL); err != nil {
+	if err := daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m member) error { return c.launchSQL(ctx, m) }); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %v", startTimeout))
 	defer cancel()
 	return c.Servers.Await(ctx, c.Ready)
-}
-
-func forEach(ctx context.Context, members []member, do func(context.Context, member) error) error {
-	g, ctx := errgroup.WithContext(ctx)
-	for _, m := range members {
-		g.Go(func() error { return do(ctx, m) })
-	}
-	return g.Wait()
-}
-
-// prepare creates an empty data directory for SQL nodes, with the benchmark's user and schema.
-func (c *cluster) prepare(ctx context.Context) error {
-	dir := filepath.Join(c.manager.Dir(), Name+"-template")
-	on := c.manager.Files()
-	if err := files.Empty(ctx, on, dir); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	grant, file := filepath.Join(dir, "grant.sql"), filepath.Join(dir, "my.cnf")
-	if err := files.WriteText(ctx, on, grant, mysql.Grant); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	c.template = &mysql.Template{Host: c.manager, Dir: dir, Data: filepath.Join(dir, "data")}
-	s := storage(ctx, on, c.Env.Installation)
-	s.Add("datadir", c.template.Data)
-	s.Add("init-file", grant)
-	s.Add("skip-log-bin", "ON")
-	if err := errors.Join(s.Write(ctx, on, file, "mysqld"), mysql.GiveToServerUser(ctx, c.manager, dir)); err != nil {
-		return err
-	}
-	if _, err := mysql.Run(ctx, c.manager, mysql.AsServerUser(host.Command{
-		Name: "mysqld --initialize", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env, Dir: dir,
-		Args: []string{"--defaults-file=" + file, "--initialize-insecure"},
-	})); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	if err := on.Remove(ctx, filepath.Join(c.template.Data, "auto.cnf")); err != nil {
-		return fmt.Errorf("%w: %w", mysql.ErrNoTemplate, err)
-	}
-	return nil
 }
 
 // addMember makes a node a member with a new identifier and empty directories.
@@ -152,7 +109,7 @@ func (c *cluster) addMember(ctx context.Context, h host.Host) (member, error) {
 	if err := h.Files().MakeDir(ctx, m.dataDir()); err != nil {
 		return m, fmt.Errorf("making the directory of the data node on %s: %w", h.Name(), err)
 	}
-	settings := c.options.settings(m, storage(ctx, h.Files(), c.Env.Installation), c.managerAddr())
+	settings := c.options.settings(m, installSettings(ctx, h.Files(), c.Env.Installation), c.managerAddr())
 	return m, settings.Write(ctx, h.Files(), s.ConfigFile(), "mysqld")
 }
 

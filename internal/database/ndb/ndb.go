@@ -10,22 +10,19 @@
 package ndb
 
 import (
-	"context"
-	"regexp"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/install"
-	"skerry/internal/load"
 )
 
 // NDB is MySQL NDB Cluster as a database.
-type NDB struct{ driver mysql.Driver }
+type NDB struct{ mysql.Driver }
 
 // New returns it.
 func New() *NDB {
-	return &NDB{driver: mysql.Driver{Kind: Name, Column: column, Engine: " ENGINE=NDBCLUSTER"}}
+	return &NDB{mysql.Driver{Kind: Name, Column: column, Engine: " ENGINE=NDBCLUSTER"}}
 }
 
 var (
@@ -33,13 +30,9 @@ var (
 	_ database.Anchored = (*NDB)(nil)
 )
 
-// Name implements database.Database.
-func (*NDB) Name() string { return Name }
-
 // memory is what a data node with 80 MiB for rows (720 MB) and a SQL node (285 MB) take.
 const memory = 1 << 30
 
-// Capabilities implements database.Database.
 func (*NDB) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -47,7 +40,6 @@ func (*NDB) Capabilities() database.Capabilities {
 	}
 }
 
-// Check implements database.Database.
 func (*NDB) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
@@ -64,26 +56,8 @@ func (*NDB) Fixed(nodes []string, _ database.Options) map[string]string {
 
 const inGroup = "it is in a node group, which NDB cannot take rows out of"
 
-// Find implements database.Database.
 func (*NDB) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
-}
-
-// Properties implements database.Configurable.
-func (*NDB) Properties() []string { return mysql.Properties() }
-
-// ServerProperties implements database.External.
-func (*NDB) ServerProperties(servers []string, _ string) map[string]string {
-	return mysql.ServerProperties(servers)
-}
-
-// Open implements database.Database.
-func (n *NDB) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
-	c, err := n.driver.Open(ctx, properties)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
 }
 
 // Name is how experiments call it.
@@ -103,17 +77,9 @@ var Recipe = install.Recipe{
 	},
 	Programs:    []string{"ndbmtd", "ndb_mgmd", "ndb_mgm", "mysqld"},
 	VersionArgs: []string{"--no-defaults", "--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
+	// "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)" and "ndbmtd  Ver 8.0.44-cluster for Linux on x86_64".
+	Version: install.MatchVersion(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`),
 }
-
-// versionPattern matches "MySQL distrib mysql-8.0.44 ndb-8.0.44, for Linux (x86_64)" and "ndbmtd  Ver
-// 8.0.44-cluster for Linux on x86_64".
-var versionPattern = regexp.MustCompile(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`)
 
 // About is what the laboratory and its documentation know of MySQL NDB Cluster.
 var About = database.About{

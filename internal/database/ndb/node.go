@@ -55,36 +55,21 @@ func (c *cluster) reviveData(ctx context.Context, m member, args ...string) (*da
 }
 
 func (c *cluster) launchSQL(ctx context.Context, m member) error {
-	d, err := c.startSQL(ctx, m)
+	d, err := m.StartMySQL(ctx, &c.Servers, c.Env.Installation)
 	if err != nil {
 		return err
 	}
-	return awaitAnswer(ctx, m, d)
+	return m.AwaitAnswer(ctx, d, upTimeout)
 }
 
 // reviveSQL is launchSQL for a node whose end is no failure of the cluster.
 func (c *cluster) reviveSQL(ctx context.Context, m member) error {
-	d, err := c.startSQL(ctx, m)
+	d, err := m.StartMySQL(ctx, &c.Servers, c.Env.Installation)
 	if err != nil {
 		return err
 	}
 	m.MarkLeaving()
-	return awaitAnswer(ctx, m, d)
-}
-
-func (c *cluster) startSQL(ctx context.Context, m member) (*daemon.Daemon, error) {
-	return m.Start(ctx, &c.Servers, host.Command{
-		Name: "mysqld", Path: c.Env.Installation.Programs["mysqld"], Env: c.Env.Installation.Env,
-		Args: []string{"--defaults-file=" + m.ConfigFile()},
-	})
-}
-
-// awaitAnswer waits until a SQL node answers.
-func awaitAnswer(ctx context.Context, m member, d *daemon.Daemon) error {
-	return d.Await(ctx, upTimeout, func(ctx context.Context) error {
-		_, err := m.Query(ctx, "SELECT 1")
-		return err
-	})
+	return m.AwaitAnswer(ctx, d, upTimeout)
 }
 
 // awaitData waits until data nodes have started and are in node groups. The error quotes the log of one that has

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -149,35 +150,16 @@ func (o options) config(manager host.Host, members []member, formed int) string 
 
 func manageDir(h host.Host) string { return filepath.Join(h.Dir(), Name+"-management") }
 
-// storage returns the settings that a SQL node's data directory is created with.
-func storage(ctx context.Context, on files.System, in database.Installation) mysql.Settings {
-	base := mysql.InstallBase(ctx, on, in, "mysqld")
-	var s mysql.Settings
-	s.Add("basedir", base)
-	if d := mysql.FindBelow(ctx, on, base, "share/mysql/english", "share/english"); d != "" {
-		s.Add("lc-messages-dir", filepath.Dir(d))
-	}
-	if d := mysql.FindBelow(ctx, on, base, "share/mysql/charsets", "share/charsets"); d != "" {
-		s.Add("character-sets-dir", d)
-	}
-	s.Add("mysqlx", 0)
-	s.Add("secure-file-priv", "NULL")        // otherwise it wants a folder of the system's
-	s.Add("innodb-buffer-pool-size", 16<<20) // rows are NDB's: InnoDB has the server's own tables
-	s.Add("innodb-redo-log-capacity", 32<<20)
-	return s
+// installSettings returns the settings that a SQL node's data directory is created with. Rows are NDB's: InnoDB has the
+// server's own tables.
+func installSettings(ctx context.Context, on files.System, in database.Installation) mysql.Settings {
+	return mysql.InstallSettings(ctx, on, in, 16<<20)
 }
 
-func (o options) settings(m member, storage mysql.Settings, connect string) mysql.Settings {
-	s := append(mysql.Settings{}, storage...)
-	s.Add("datadir", m.Data())
-	s.Add("bind-address", m.Host.Addr())
-	s.Add("port", o.port)
-	s.Add("socket", "server.sock") // in the data directory: its path has a limit
-	s.Add("pid-file", "server.pid")
-	s.Add("skip-name-resolve", "ON")
+func (o options) settings(m member, install mysql.Settings, connect string) mysql.Settings {
+	s := slices.Clone(install)
+	s.AddServer(m.Host, m.Data(), o.port, o.connections)
 	s.Add("skip-log-bin", "ON")
-	s.Add("performance-schema", "OFF")
-	s.Add("max-connections", o.connections)
 	s.Add("server-id", m.id)
 	s.Add("ndbcluster", "ON")
 	s.Add("ndb-connectstring", connect)

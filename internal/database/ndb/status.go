@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/database/mysql"
 )
 
@@ -25,7 +26,7 @@ func (c *cluster) checkServes(ctx context.Context, members []member) error {
 			return fmt.Errorf("the SQL node on %s is not connected", m.Host.Name())
 		}
 	}
-	return forEach(ctx, members, func(ctx context.Context, m member) error {
+	return daemon.ForEach(ctx, members, func(ctx context.Context, _ int, m member) error {
 		seen, err := m.QueryPairs(ctx, readyQuery)
 		if err != nil {
 			return err
@@ -102,7 +103,7 @@ func stateText(p peer) string {
 }
 
 func (c *cluster) findSQL(ctx context.Context) (*mysql.Server, error) {
-	return c.FindServing(ctx, func(ctx context.Context, s *mysql.Server) error {
+	return c.FirstServing(ctx, func(ctx context.Context, s *mysql.Server) error {
 		_, err := s.Query(ctx, "SELECT 1")
 		return err
 	})

@@ -247,7 +247,7 @@ func TestConformance(t *testing.T) {
 		About: About,
 		New: func() database.Database {
 			n := New()
-			n.driver.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			n.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				return client.Dial(ctx, network, addr)
 			}
 			return n

@@ -11,15 +11,7 @@ import (
 
 // Halt implements database.Cluster. If the primary halts, the standby with the most WAL is promoted at once.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
-	m, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	defer release()
-	if err := c.halt(ctx, m, manner); err != nil {
-		return fmt.Errorf("halting %s: %w", node.Name(), err)
-	}
-	return nil
+	return c.RunHalt(ctx, node, func(ctx context.Context, m *member) error { return c.halt(ctx, m, manner) })
 }
 
 func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) error {
@@ -41,25 +33,16 @@ func (c *cluster) halt(ctx context.Context, m *member, manner database.Manner) e
 
 // Revive implements database.Cluster. A member returns as a standby, or as primary if there is none and it was last.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	m, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	defer release()
-	if m.Server().Running() {
-		return nil
-	}
-	if err := c.revive(ctx, m); err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	return nil
+	return c.RunRevive(ctx, node, c.revive)
 }
 
 func (c *cluster) revive(ctx context.Context, m *member) error {
+	if m.Server().Running() {
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, fmt.Errorf("not done after %v", changeTimeout))
 	defer cancel()
-	primary := c.primary.Load()
-	if primary != nil && primary != m {
+	if primary := c.primary.Load(); primary != nil && primary != m {
 		return c.rejoin(ctx, m, primary)
 	}
 	return c.resumePrimary(ctx, m)

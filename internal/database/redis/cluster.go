@@ -12,7 +12,6 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
@@ -31,7 +30,6 @@ var (
 	_ database.Replicated = (*cluster)(nil)
 )
 
-// Start implements database.Database.
 func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(len(env.Nodes), env.Options)
 	if err != nil {
@@ -49,15 +47,11 @@ func (d *Redis) Start(ctx context.Context, env database.Env) (database.Cluster, 
 
 func (c *cluster) start(ctx context.Context) error {
 	c.ReportProgress("starting %d %s", len(c.Env.Nodes), c.kind.server)
-	g, gctx := errgroup.WithContext(ctx)
 	members := make([]*member, len(c.Env.Nodes))
-	for i, h := range c.Env.Nodes {
-		g.Go(func() (err error) {
-			members[i], err = c.startNew(gctx, h, false)
-			return err
-		})
-	}
-	err := g.Wait()
+	err := daemon.ForEach(ctx, c.Env.Nodes, func(ctx context.Context, i int, h host.Host) (err error) {
+		members[i], err = c.startNew(ctx, h, false)
+		return err
+	})
 	for _, m := range members {
 		if m != nil {
 			c.Add(m)

@@ -8,6 +8,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -20,56 +21,54 @@ const undoTimeout = 60 * time.Second
 //	slots       move to the node with their keys, or the node becomes a replica
 //	  wait      complete: all members name the same owner for every slot
 func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("joining %s: %w", node.Name(), err)
-	}
-	release, err := c.Vacant(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
-		return fail(err)
-	}
-	master, err := c.chooseMaster(ctx, node)
-	if err != nil {
-		return fail(err)
-	}
-	c.ReportProgress("%s is joining", node.Name())
-	began := time.Now()
-	m, err := c.startNew(ctx, node, true)
-	if err != nil {
-		return fail(err)
-	}
-	c.Add(m)
+	var master *member
+	return c.RunJoin(ctx, node, daemon.JoinSteps{
+		Check: func(ctx context.Context) (err error) {
+			if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
+				return err
+			}
+			master, err = c.chooseMaster(ctx, node)
+			return err
+		},
+		Join: func(ctx context.Context, timer *daemon.ChangeTimer) error {
+			m, err := c.startNew(ctx, node, true)
+			if err != nil {
+				return err
+			}
+			c.Add(m)
+			if err := c.admit(ctx, m, master, timer); err != nil {
+				return c.undoJoin(ctx, m, err)
+			}
+			return c.checkByCLI(ctx)
+		},
+	})
+}
+
+// admit makes a new server a master with its share of the slots, or a replica if master is not nil.
+func (c *cluster) admit(ctx context.Context, m, master *member, timer *daemon.ChangeTimer) error {
 	if err := c.introduceMember(ctx, m); err != nil {
-		return fail(c.undoJoin(ctx, m, err))
+		return err
 	}
-	change.Accepted = time.Since(began)
+	timer.Accept()
 	if err := c.awaitJoin(ctx, m, c.Ready); err != nil {
-		return fail(c.undoJoin(ctx, m, err))
+		return err
 	}
 	if master != nil {
-		c.ReportProgress("%s becomes a replica of %s", node.Name(), master.host.Name())
-		err = m.replicateFrom(ctx, master)
+		c.ReportProgress("%s becomes a replica of %s", m.host.Name(), master.host.Name())
+		if err := m.replicateFrom(ctx, master); err != nil {
+			return err
+		}
 	} else {
-		change.Bytes, err = c.rebalance(ctx, nil)
+		bytes, err := c.rebalance(ctx, nil)
+		timer.Moved(bytes)
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil {
-		err = c.awaitJoin(ctx, m, c.checkSettled)
+	if err := c.awaitJoin(ctx, m, c.checkSettled); err != nil {
+		return err
 	}
-	if err == nil {
-		err = m.Server().ConfirmMember()
-	}
-	if err != nil {
-		return fail(c.undoJoin(ctx, m, err))
-	}
-	if err := c.checkByCLI(ctx); err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return m.Server().ConfirmMember()
 }
 
 // awaitJoin waits until check returns nil, the joining server ends or another member is halted.

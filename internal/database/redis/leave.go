@@ -13,6 +13,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
 )
 
@@ -27,32 +28,29 @@ import (
 //
 // A failed leave can be retried.
 func (c *cluster) Leave(ctx context.Context, node host.Host, manner database.Manner) (database.Change, error) {
-	var change database.Change
-	fail := func(err error) (database.Change, error) {
-		return change, fmt.Errorf("%s leaving: %w", node.Name(), err)
-	}
-	m, release, err := c.Hold(node.Name())
-	if err != nil {
-		return fail(err)
-	}
-	defer release()
-	began := time.Now()
+	check, remove := c.checkLeave, c.removeServing
 	if manner == database.Abrupt {
-		change.Accepted, err = c.removeLost(ctx, m)
-	} else {
-		change.Bytes, change.Accepted, err = c.removeServing(ctx, m)
+		var lost loss
+		check = func(ctx context.Context, m *member) (err error) {
+			lost, err = c.checkRemoval(ctx, m)
+			return err
+		}
+		remove = func(ctx context.Context, m *member, timer *daemon.ChangeTimer) error {
+			return c.removeLost(ctx, m, lost, timer)
+		}
 	}
-	if err != nil {
-		return fail(err)
-	}
-	if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.checkLeft(ctx, m) }); err != nil {
-		return fail(err)
-	}
-	if err := c.checkByCLI(ctx); err != nil {
-		return fail(err)
-	}
-	change.Complete = time.Since(began)
-	return change, nil
+	return c.RunLeave(ctx, node, daemon.LeaveSteps[*member]{
+		Check: check,
+		Leave: func(ctx context.Context, m *member, timer *daemon.ChangeTimer) error {
+			if err := remove(ctx, m, timer); err != nil {
+				return err
+			}
+			if err := c.Servers.Await(ctx, func(ctx context.Context) error { return c.checkLeft(ctx, m) }); err != nil {
+				return err
+			}
+			return c.checkByCLI(ctx)
+		},
+	})
 }
 
 // checkLeft returns nil if the members have settled, or, while one is halted, if none knows the departed one.
@@ -70,49 +68,48 @@ func (c *cluster) checkLeft(ctx context.Context, left *member) error {
 	return nil
 }
 
-func (c *cluster) removeServing(ctx context.Context, m *member) (bytes int64, accepted time.Duration, err error) {
-	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
-		return 0, 0, err
-	}
+func (c *cluster) removeServing(ctx context.Context, m *member, timer *daemon.ChangeTimer) error {
 	v, err := m.readView(ctx)
 	if err != nil {
-		return 0, 0, err
+		return err
 	}
-	if err := checkLeave(v); err != nil {
-		return 0, 0, err
-	}
-	began := time.Now()
 	switch heirs := v.replicas(); {
 	case v.self.master != "":
 	case len(heirs) > 0:
 		if err := c.failOver(ctx, m, heirs[0]); err != nil {
-			return 0, 0, err
+			return err
 		}
 	case v.self.countSlots() > 0:
 		c.ReportProgress("moving the slots of %s away", m.host.Name())
-		if bytes, err = c.rebalance(ctx, m); err != nil {
-			return bytes, 0, err
+		bytes, err := c.rebalance(ctx, m)
+		timer.Moved(bytes)
+		if err != nil {
+			return err
 		}
 	}
 	if v.self.master == "" {
 		if err := c.awaitDisowned(ctx, m, v.self.id); err != nil {
-			return bytes, 0, err
+			return err
 		}
 		if err := m.awaitQuiet(ctx); err != nil {
-			return bytes, 0, err
+			return err
 		}
 	}
 	if err := c.forgetMember(ctx, m, v.self.id); err != nil {
-		return bytes, 0, err
+		return err
 	}
-	accepted = time.Since(began)
-	return bytes, accepted, c.removeMember(ctx, m)
+	timer.Accept()
+	return c.removeMember(ctx, m)
 }
 
-// checkLeave refuses a leave after which the cluster has too few masters.
-func checkLeave(v view) error {
-	if v.self.master != "" || len(v.replicas()) > 0 {
-		return nil
+// checkLeave refuses a leave after which the cluster has too few masters, and repairs the cluster before others.
+func (c *cluster) checkLeave(ctx context.Context, m *member) error {
+	if err := errors.Join(c.Ready(ctx), c.repair(ctx)); err != nil {
+		return err
+	}
+	v, err := m.readView(ctx)
+	if err != nil || v.self.master != "" || len(v.replicas()) > 0 {
+		return err
 	}
 	masters := 0
 	for _, p := range v.peers {
@@ -163,19 +160,15 @@ func (c *cluster) forgetMember(ctx context.Context, m *member, id string) error 
 	if c.options.rebalance == rebalanceCLI && !m.Halted() {
 		return c.runCLI(ctx, "del-node", others[0].addr, id)
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	for _, o := range others {
-		g.Go(func() error {
-			client := o.openChanger(c.Env.Control)
-			defer client.Close()
-			err := client.ClusterForget(gctx, id).Err()
-			if err != nil && !strings.Contains(err.Error(), "Unknown node") {
-				return fmt.Errorf("forgetting the node on %s: %w", o.host.Name(), err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+	return daemon.ForEach(ctx, others, func(ctx context.Context, _ int, o *member) error {
+		client := o.openChanger(c.Env.Control)
+		defer client.Close()
+		err := client.ClusterForget(ctx, id).Err()
+		if err != nil && !strings.Contains(err.Error(), "Unknown node") {
+			return fmt.Errorf("forgetting the node on %s: %w", o.host.Name(), err)
+		}
+		return nil
+	})
 }
 
 // awaitDisowned waits until no other member names a node as the owner of a slot. A member that
@@ -240,63 +233,72 @@ const failoverPatience = 30 * time.Second
 // defaultNodeTimeout is Redis' own cluster-node-timeout.
 const defaultNodeTimeout = 15 * time.Second
 
+type loss struct {
+	views []view
+	self  peer
+	owner bool // it owns slots
+	heirs bool // a replica can take them over
+}
+
+// checkRemoval refuses the removal of a master without replicas that leaves too few masters.
+func (c *cluster) checkRemoval(ctx context.Context, m *member) (lost loss, err error) {
+	views, err := c.readAnsweringViews(ctx)
+	if err != nil {
+		return lost, err
+	}
+	lost.views = answeringViews(views, m)
+	self, known := findPeer(lost.views, m.addr)
+	if !known {
+		return lost, fmt.Errorf("no running member knows the node: %w", database.ErrNotMember)
+	}
+	lost.self, lost.owner = self, self.countSlots() > 0
+	masters := 0
+	for _, p := range lost.views[0].peers {
+		lost.heirs = lost.heirs || p.master == self.id && !p.hasFlag("fail")
+		if p.hasFlag("master") && p.countSlots() > 0 {
+			masters++
+		}
+	}
+	if lost.owner && !lost.heirs && masters <= minMasters {
+		return lost, advice.With(fmt.Errorf("%w: %s", database.ErrFixed, fewMasters), "halt and revive it instead")
+	}
+	return lost, nil
+}
+
 // removeLost removes a lost node. It kills the node's process first.
 //
 //	a replica                 is forgotten
 //	a master with replicas    is forgotten after a failover to a replica
 //	a master without          is forgotten, and its slots go to the others, empty: its rows
 //	                          are lost. A revive would keep them.
-func (c *cluster) removeLost(ctx context.Context, m *member) (accepted time.Duration, err error) {
-	views, err := c.readAnsweringViews(ctx)
-	if err != nil {
-		return 0, err
-	}
-	views = answeringViews(views, m)
-	self, known := findPeer(views, m.addr)
-	if !known {
-		return 0, fmt.Errorf("no running member knows the node: %w", database.ErrNotMember)
-	}
-	heirs := false
-	masters := 0
-	for _, p := range views[0].peers {
-		heirs = heirs || p.master == self.id && !p.hasFlag("fail")
-		if p.hasFlag("master") && p.countSlots() > 0 {
-			masters++
-		}
-	}
-	owner := self.countSlots() > 0
-	if owner && !heirs && masters <= minMasters {
-		return 0, advice.With(fmt.Errorf("%w: %s", database.ErrFixed, fewMasters), "halt and revive it instead")
-	}
-	began := time.Now()
+func (c *cluster) removeLost(ctx context.Context, m *member, lost loss, timer *daemon.ChangeTimer) error {
 	if m.MarkHalted() {
 		if err := m.Kill(); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	if owner && heirs {
+	if lost.owner && lost.heirs {
 		c.ReportProgress("a replica takes over from %s", m.host.Name())
 		if err := c.awaitFailover(ctx, m); err != nil {
-			return 0, err
+			return err
 		}
-		owner = false
 	}
-	if err := c.forgetMember(ctx, m, self.id); err != nil {
-		return 0, err
+	if err := c.forgetMember(ctx, m, lost.self.id); err != nil {
+		return err
 	}
-	accepted = time.Since(began)
+	timer.Accept()
 	if err := c.removeMember(ctx, m); err != nil {
-		return accepted, err
+		return err
 	}
-	if owner {
-		c.Log.Warn("rows are lost: the node that left held the only copy", "database", c.kind.name,
-			"node", m.host.Name(), "slots", self.countSlots())
-		c.ReportProgress("the %d slots of %s are reassigned, empty", self.countSlots(), m.host.Name())
-		if err := c.distributeSlots(ctx, views, self); err != nil {
-			return accepted, err
+	if lost.owner && !lost.heirs {
+		slots := lost.self.countSlots()
+		c.Log.Warn("rows are lost: the node that left held the only copy", "database", c.kind.name, "node", m.host.Name(), "slots", slots)
+		c.ReportProgress("the %d slots of %s are reassigned, empty", slots, m.host.Name())
+		if err := c.distributeSlots(ctx, lost.views, lost.self); err != nil {
+			return err
 		}
 	}
-	return accepted, c.repair(ctx)
+	return c.repair(ctx)
 }
 
 func answeringViews(views []view, but *member) []view {

@@ -3,8 +3,6 @@ package redis
 import (
 	"errors"
 	"fmt"
-	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -175,95 +173,29 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	s := settings{user: p[PropUser], password: p[PropPassword], timeout: defaultTimeout, redirects: defaultRedirects, prefix: p[PropPrefix]}
+	r := database.ReadProperties(ErrProperty, "redis.", p, Properties()...)
+	hosts := PropHosts
+	if !r.Has(PropHosts) && r.Has(PropHost) {
+		hosts = PropHost
+	}
+	s := settings{
+		seeds: strings.Join(r.Addresses(hosts, r.Int(PropPort, 1, 65535, defaultPort)), ","),
+		user:  p[PropUser], password: p[PropPassword], prefix: p[PropPrefix],
+		scan: r.Bool(PropScan, false), timeout: r.Milliseconds(PropTimeout, defaultTimeout),
+		wait: r.Int(PropWait, 0, maxReplicas, 0), redirects: r.Int(PropRedirects, 0, 1000, defaultRedirects),
+	}
 	if strings.ContainsAny(s.prefix, "{}*?[]\\") { // a hash tag would put all keys into one slot; others are patterns of SCAN
 		return s, fmt.Errorf("%w: %s: %q contains one of {}*?[]\\", ErrProperty, PropPrefix, s.prefix)
 	}
-	for k := range p {
-		if strings.HasPrefix(k, "redis.") && !slices.Contains(Properties(), k) {
-			return s, fmt.Errorf("%w: unknown %s%s", ErrProperty, k, database.SpellingHint(k, Properties()))
-		}
+	if r.Has(PropCluster) {
+		s.cluster = strconv.FormatBool(r.Bool(PropCluster, false))
 	}
-	port := defaultPort
-	if err := readInt(p, PropPort, 1, 65535, &port); err != nil {
-		return s, err
-	}
-	list := p[PropHosts]
-	if list == "" {
-		list = p[PropHost]
-	}
-	if list == "" {
-		return s, fmt.Errorf("%w: %s is missing (host:port,host:port,...)", ErrProperty, PropHosts)
-	}
-	var seeds []string
-	for h := range strings.SplitSeq(list, ",") {
-		h = strings.TrimSpace(h)
-		if _, _, err := net.SplitHostPort(h); err != nil {
-			h = net.JoinHostPort(strings.Trim(h, "[]"), strconv.Itoa(port))
-		}
-		if host, n, _ := net.SplitHostPort(h); host == "" || !isPort(n) {
-			return s, fmt.Errorf("%w: %s: %q is not host:port", ErrProperty, PropHosts, h)
-		}
-		seeds = append(seeds, h)
-	}
-	s.seeds = strings.Join(seeds, ",")
-	if c := p[PropCluster]; c != "" {
-		v, err := readBool(p, PropCluster)
+	if r.Has(PropScanProportion) && !r.Has(PropScan) {
+		f, err := strconv.ParseFloat(r.Text(PropScanProportion, ""), 64)
 		if err != nil {
-			return s, err
+			r.Reject(PropScanProportion, "a number")
 		}
-		s.cluster = strconv.FormatBool(v)
+		s.scan = f > 0
 	}
-	var err error
-	if s.scan, err = parseScan(p); err != nil {
-		return s, err
-	}
-	ms := int(defaultTimeout / time.Millisecond)
-	if err := readInt(p, PropTimeout, 1, 1<<31, &ms); err != nil {
-		return s, err
-	}
-	s.timeout = time.Duration(ms) * time.Millisecond
-	if err := readInt(p, PropWait, 0, maxReplicas, &s.wait); err != nil {
-		return s, err
-	}
-	return s, readInt(p, PropRedirects, 0, 1000, &s.redirects)
-}
-
-func parseScan(p map[string]string) (bool, error) {
-	if p[PropScan] != "" {
-		return readBool(p, PropScan)
-	}
-	if p[PropScanProportion] == "" {
-		return false, nil
-	}
-	f, err := strconv.ParseFloat(strings.TrimSpace(p[PropScanProportion]), 64)
-	if err != nil {
-		return false, fmt.Errorf("%w: %s: %w", ErrProperty, PropScanProportion, err)
-	}
-	return f > 0, nil
-}
-
-func isPort(s string) bool {
-	n, err := strconv.ParseUint(s, 10, 16)
-	return err == nil && n > 0
-}
-
-func readBool(p map[string]string, name string) (bool, error) {
-	v, err := strconv.ParseBool(strings.TrimSpace(p[name]))
-	if err != nil {
-		return false, fmt.Errorf("%w: %s: %q is neither true nor false", ErrProperty, name, p[name])
-	}
-	return v, nil
-}
-
-func readInt(p map[string]string, name string, low, high int, v *int) error {
-	if p[name] == "" {
-		return nil
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(p[name]))
-	if err != nil || n < low || n > high {
-		return fmt.Errorf("%w: %s: %q is not a whole number from %d to %d", ErrProperty, name, p[name], low, high)
-	}
-	*v = n
-	return nil
+	return s, r.Err()
 }

@@ -65,7 +65,6 @@ var (
 	_ database.Published = (*Redis)(nil)
 )
 
-// Name implements database.Database.
 func (d *Redis) Name() string { return d.kind.name }
 
 // memory is for 20,000 records of 1 kB and half as much for the rewrite of the append-only file, in bytes.
@@ -100,13 +99,11 @@ func (*Redis) Ports(nodes int, given database.Options) (database.Ports, error) {
 	return database.Ports{All: []int{o.port, o.port + busOffset}}, err
 }
 
-// Check implements database.Database.
 func (*Redis) Check(nodes int, options database.Options) error {
 	_, err := parseOptions(nodes, options)
 	return err
 }
 
-// Find implements database.Database.
 func (d *Redis) Find(version, from string) (database.Installation, error) {
 	return database.Find(d.kind.recipes, version, from)
 }

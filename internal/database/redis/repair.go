@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
+
+	"skerry/internal/database/daemon"
 )
 
 // errStuck means that a slot cannot be repaired while a member is halted.
@@ -65,18 +66,15 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 		if err := c.awaitEpochs(ctx); err != nil {
 			return err
 		}
-		g, gctx := errgroup.WithContext(ctx)
-		for _, v := range open {
-			g.Go(func() error {
-				here := v.openChanger(v.host)
-				defer here.Close()
-				if err := phase(f, gctx, v, here); err != nil {
-					return fmt.Errorf("repairing moving slots at %s: %w", v.host.Name(), err)
-				}
-				return nil
-			})
-		}
-		if err := g.Wait(); err != nil {
+		err = daemon.ForEach(ctx, open, func(ctx context.Context, _ int, v view) error {
+			here := v.openChanger(v.host)
+			defer here.Close()
+			if err := phase(f, ctx, v, here); err != nil {
+				return fmt.Errorf("repairing moving slots at %s: %w", v.host.Name(), err)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -85,22 +83,18 @@ func (c *cluster) repairOnce(ctx context.Context) error {
 
 // killChangers ends the connections of abandoned changes, whose late commands could undo a repair.
 func (c *cluster) killChangers(ctx context.Context) error {
-	g, gctx := errgroup.WithContext(ctx)
-	for _, m := range c.runningMembers() {
-		g.Go(func() error {
-			list, err := m.admin.ClientList(gctx).Result()
-			if err != nil {
-				return fmt.Errorf("listing the connections of %s: %w", m.host.Name(), err)
+	return daemon.ForEach(ctx, c.runningMembers(), func(ctx context.Context, _ int, m *member) error {
+		list, err := m.admin.ClientList(ctx).Result()
+		if err != nil {
+			return fmt.Errorf("listing the connections of %s: %w", m.host.Name(), err)
+		}
+		for _, id := range parseChangers(list) {
+			if err := m.admin.ClientKillByFilter(ctx, "ID", id).Err(); err != nil {
+				return fmt.Errorf("ending a connection of %s: %w", m.host.Name(), err)
 			}
-			for _, id := range parseChangers(list) {
-				if err := m.admin.ClientKillByFilter(gctx, "ID", id).Err(); err != nil {
-					return fmt.Errorf("ending a connection of %s: %w", m.host.Name(), err)
-				}
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+		}
+		return nil
+	})
 }
 
 // parseChangers returns the ids of changers in a reply to CLIENT LIST: "id=7 addr=... name=...".

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
-	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/database/daemon"
 )
 
 type view struct {
@@ -49,14 +49,10 @@ func (m *member) readView(ctx context.Context) (view, error) {
 func (c *cluster) readViews(ctx context.Context) ([]view, error) {
 	members := c.runningMembers()
 	views := make([]view, len(members))
-	g, gctx := errgroup.WithContext(ctx)
-	for i, m := range members {
-		g.Go(func() (err error) {
-			views[i], err = m.readView(gctx)
-			return err
-		})
-	}
-	return views, g.Wait()
+	return views, daemon.ForEach(ctx, members, func(ctx context.Context, i int, m *member) (err error) {
+		views[i], err = m.readView(ctx)
+		return err
+	})
 }
 
 // readAnsweringViews reads the views of all members, without peers for members that do not answer.
@@ -292,14 +288,10 @@ func (c *cluster) Clear(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("emptying the table: %w", err)
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	for _, v := range views {
-		g.Go(func() error {
-			if err := v.admin.FlushAll(gctx).Err(); err != nil {
-				return fmt.Errorf("emptying %s on %s: %w", c.kind.name, v.host.Name(), err)
-			}
-			return nil
-		})
-	}
-	return g.Wait()
+	return daemon.ForEach(ctx, views, func(ctx context.Context, _ int, v view) error {
+		if err := v.admin.FlushAll(ctx).Err(); err != nil {
+			return fmt.Errorf("emptying %s on %s: %w", c.kind.name, v.host.Name(), err)
+		}
+		return nil
+	})
 }

@@ -191,8 +191,8 @@ func TestSettings(t *testing.T) {
 		{given: "", err: "redis.hosts is missing"},
 		{given: "redis.host=a redis.pasword=x", err: "did you mean redis.password?"},
 		{given: "redis.host=a redis.port=0", err: "from 1 to 65535"},
-		{given: "redis.hosts=a:x", err: "not host:port"},
-		{given: "redis.host=a redis.cluster=perhaps", err: "neither true nor false"},
+		{given: "redis.hosts=a:x", err: "not a list of host:port"},
+		{given: "redis.host=a redis.cluster=perhaps", err: "not true or false"},
 		{given: "redis.host=a redis.timeout=soon", err: "whole number"},
 	} {
 		p := make(map[string]string)

@@ -4,7 +4,6 @@
 package stress
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,14 +11,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/kernel/procfs"
 )
 
 // Ready starts the first line of output, which a program writes once the load is in place. A sink
@@ -96,7 +94,7 @@ func Memory(bytes int64) Stressor {
 		if bytes <= 0 {
 			return fmt.Errorf("%w: %d bytes", errInput, bytes)
 		}
-		free, err := availableMemory()
+		free, err := procfs.AvailableMemory()
 		if err != nil {
 			return err
 		}
@@ -126,22 +124,6 @@ func touchMemory(bytes int) error {
 		m[i] = 1
 	}
 	return nil
-}
-
-// availableMemory is what programs can allocate without evicting others, in bytes.
-func availableMemory() (int64, error) {
-	f, err := os.Open("/proc/meminfo")
-	if err != nil {
-		return 0, fmt.Errorf("read /proc/meminfo: %w", err)
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if words := strings.Fields(lines.Text()); len(words) == 3 && words[0] == "MemAvailable:" {
-			kb, err := strconv.ParseInt(words[1], 10, 64)
-			return kb << 10, err
-		}
-	}
-	return 0, errors.New("read /proc/meminfo: no MemAvailable")
 }
 
 // A steal lasts a few scheduler slices, as when a busy host takes a virtual processor from its

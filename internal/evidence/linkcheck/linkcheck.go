@@ -33,16 +33,11 @@ type Second struct {
 	Counters link.Counters
 }
 
-// CountersBetween returns the counters between two readings of a direction.
+// CountersBetween returns the counters between two readings of a direction, with the changes between them.
 func CountersBetween(before, after link.Counters) link.Counters {
-	after.Bytes -= before.Bytes
-	after.Packets -= before.Packets
-	after.DroppedQueue -= before.DroppedQueue
-	after.DroppedLoss -= before.DroppedLoss
-	changes := after.Account.Changes - before.Account.Changes
-	after.Account = after.Account.Sub(before.Account)
-	after.Account.Changes = changes
-	return after
+	between := after.Sub(before)
+	between.Account.Changes -= before.Account.Changes
+	return between
 }
 
 // Idle reports whether nothing was carried, dropped or waiting.

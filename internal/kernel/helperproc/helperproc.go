@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"slices"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 var ErrNoCommand = errors.New("no command given")
@@ -159,4 +161,18 @@ func (p *Process) LogTail() string {
 		return ""
 	}
 	return "\n" + string(log[max(0, len(log)-tailBytes):])
+}
+
+// RaiseFileLimit lets this process open 65,536 files, or as many as the hard limit allows.
+func RaiseFileLimit() {
+	const wanted = 1 << 16
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= wanted {
+		return
+	}
+	raised := unix.Rlimit{Cur: wanted, Max: max(wanted, limit.Max)}
+	if unix.Setrlimit(unix.RLIMIT_NOFILE, &raised) != nil {
+		// Without CAP_SYS_RESOURCE the hard limit is the maximum.
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit.Max, Max: limit.Max})
+	}
 }

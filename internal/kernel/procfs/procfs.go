@@ -187,6 +187,23 @@ func ListPIDs() ([]int, error) {
 	return pids, nil
 }
 
+// AvailableMemory returns the memory that programs can allocate without evicting others, in bytes.
+func AvailableMemory() (int64, error) { return availableMemory("/proc/meminfo") }
+
+func availableMemory(path string) (int64, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("read the available memory: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[0] == "MemAvailable:" {
+			kib, err := strconv.ParseInt(fields[1], 10, 64)
+			return kib << 10, err
+		}
+	}
+	return 0, fmt.Errorf("read the available memory: no MemAvailable in %s", path)
+}
+
 // BootID identifies the present boot of the machine.
 func BootID() (string, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -3,6 +3,7 @@ package procfs
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -79,5 +80,17 @@ func TestKill(t *testing.T) {
 	}
 	if p.Alive() {
 		t.Error("alive after Kill")
+	}
+}
+
+func TestAvailableMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "meminfo")
+	for text, want := range map[string]int64{"MemTotal: 9 kB\nMemAvailable:  2048 kB\n": 2 << 20, "MemTotal: 9 kB\n": -1} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := availableMemory(path); want >= 0 && (got != want || err != nil) || want < 0 && err == nil {
+			t.Errorf("%q: %d, %v", text, got, err)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -25,16 +24,9 @@ var Recipe = install.Recipe{
 	Packages: []string{"haproxy/sid"}, Closure: true,
 	Programs:    []string{"haproxy"},
 	VersionArgs: []string{"-v"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
+	// "HAProxy version 2.6.12-1+deb12u4 2024/...".
+	Version: install.MatchVersion(`HAProxy version ([0-9][^ \n]*)`),
 }
-
-// versionPattern finds the version in "HAProxy version 2.6.12-1+deb12u4 2024/...".
-var versionPattern = regexp.MustCompile(`HAProxy version ([0-9][^ \n]*)`)
 
 // FindBalancer locates the balancer of a service, if it needs one.
 func FindBalancer(ctx context.Context, s topology.Service) (install.Installation, error) {

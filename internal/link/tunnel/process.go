@@ -125,7 +125,7 @@ func Main(ctx context.Context, in io.Reader, out io.Writer, log *slog.Logger) er
 	if err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
-	raiseFileLimit()
+	helperproc.RaiseFileLimit() // a device and a socket per end
 	if j.Mesh != nil {
 		// All links between machines depend on this process, as on the emulator: a database that keeps every core
 		// busy would add milliseconds. The process does not rest as the emulator does (dataplane/pacing.go). Before
@@ -193,16 +193,6 @@ func openEndpoints(ctx context.Context, specs []Spec, log *slog.Logger) ([]endpo
 	}
 	err := g.Wait()
 	return ends, err
-}
-
-// raiseFileLimit allows a device and a socket per end.
-func raiseFileLimit() {
-	const wanted = 1 << 16
-	limit := unix.Rlimit{Cur: wanted, Max: wanted}
-	if unix.Setrlimit(unix.RLIMIT_NOFILE, &limit) != nil && unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil {
-		// Without CAP_SYS_RESOURCE the hard limit is the maximum.
-		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit.Max, Max: limit.Max})
-	}
 }
 
 // A released port may stay in use for a moment:

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/kernel/helperproc"
 	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/realtime"
 	"skerry/internal/link"
@@ -107,7 +108,7 @@ func newAgent(c config, stop context.CancelFunc, log *slog.Logger) (*agent, erro
 		h.RealTime, h.Reason = false, err.Error()
 		log.Warn("links may be late on a busy machine", "reason", err)
 	}
-	raiseFileLimit()
+	helperproc.RaiseFileLimit() // two open devices per link
 	a := &agent{log: log}
 	a.server, err = newServer(h)
 	if err != nil {
@@ -159,20 +160,6 @@ func totalMemory() int64 {
 		return 4 << 30
 	}
 	return int64(info.Totalram) * int64(info.Unit)
-}
-
-// raiseFileLimit allows two open devices per link.
-func raiseFileLimit() {
-	const wanted = 1 << 16
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil || limit.Cur >= wanted {
-		return
-	}
-	raised := unix.Rlimit{Cur: wanted, Max: max(wanted, limit.Max)}
-	if unix.Setrlimit(unix.RLIMIT_NOFILE, &raised) != nil {
-		// Without CAP_SYS_RESOURCE the hard limit is the maximum.
-		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit.Max, Max: limit.Max})
-	}
 }
 
 // namespacePoll is the interval at which an emulator without an owner checks its namespaces.

@@ -34,17 +34,6 @@ var errProperties = errors.New("not a property file")
 
 const maxProperties = 16 << 20
 
-// ReadProperties reads Java's property format: key=value, key: value or key value, comments with #
-// and !, \ at the end of a line to continue it, and the escapes \t \n \r \f and \uXXXX. Unlike
-// Java, it reads UTF-8. The last value of a repeated key applies.
-func ReadProperties(r io.Reader) (Properties, error) {
-	entries, err := ReadEntries(r)
-	if err != nil {
-		return nil, err
-	}
-	return CollectEntries(entries), nil
-}
-
 // CollectEntries returns the properties of entries. The last value of a name applies.
 func CollectEntries(entries []Entry) Properties {
 	p := make(Properties, len(entries))
@@ -54,8 +43,9 @@ func CollectEntries(entries []Entry) Properties {
 	return p
 }
 
-// ReadEntries reads a property file as ReadProperties does, and returns all entries in the order of
-// the file.
+// ReadEntries reads Java's property format: key=value, key: value or key value, comments with # and !,
+// \ at the end of a line to continue it, and the escapes \t \n \r \f and \uXXXX. Unlike Java, it reads
+// UTF-8. The entries are in the order of the file.
 func ReadEntries(r io.Reader) (entries []Entry, err error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxProperties+1))
 	if err != nil {

@@ -8,6 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func readProperties(text string) (Properties, error) {
+	entries, err := ReadEntries(strings.NewReader(text))
+	return CollectEntries(entries), err
+}
+
 func TestReadProperties(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -32,7 +37,7 @@ func TestReadProperties(t *testing.T) {
 		{"a=1\na=2", Properties{"a": "2"}},
 		{"fieldlengthhistogram=dir/my file.txt", Properties{"fieldlengthhistogram": "dir/my file.txt"}},
 	} {
-		got, err := ReadProperties(strings.NewReader(c.text))
+		got, err := readProperties(c.text)
 		if err != nil {
 			t.Errorf("%q: %v", c.text, err)
 			continue
@@ -50,7 +55,7 @@ func TestPropertyErrorsHaveLine(t *testing.T) {
 		"\xff\xfe":                 "not UTF-8",
 		"a=x\\\n  y\\\n z\nb=\\uZ": "line 4",
 	} {
-		_, err := ReadProperties(strings.NewReader(text))
+		_, err := readProperties(text)
 		if !errors.Is(err, errProperties) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
@@ -97,7 +102,7 @@ func FuzzReadProperties(f *testing.F) {
 		return b.String()
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := ReadProperties(strings.NewReader(text))
+		p, err := readProperties(text)
 		if err != nil {
 			return
 		}
@@ -105,7 +110,7 @@ func FuzzReadProperties(f *testing.F) {
 		for k, v := range p {
 			b.WriteString(escape(k) + "=" + escape(v) + "\n")
 		}
-		again, err := ReadProperties(strings.NewReader(b.String()))
+		again, err := readProperties(b.String())
 		if err != nil {
 			t.Fatalf("%q: %v", b.String(), err)
 		}

@@ -4,8 +4,6 @@ package agent
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +19,7 @@ import (
 
 	"skerry/internal/machine"
 	"skerry/internal/machine/doctor"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/rpc"
 )
@@ -178,22 +177,8 @@ func describeAgent(program bool) (rpc.Hello, error) {
 		return h, nil
 	}
 	var err error
-	h.Program, err = FileSHA256("/proc/self/exe")
+	h.Program, err = files.SHA256("/proc/self/exe")
 	return h, err
-}
-
-// FileSHA256 returns the SHA-256 of a file in hexadecimal.
-func FileSHA256(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("read program: %w", err)
-	}
-	defer f.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return "", fmt.Errorf("read program: %w", err)
-	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
 // outboundAddr returns the source address of packets to the Internet, "" if there is no route.

@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +12,7 @@ import (
 
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/kernel/netns"
+	"skerry/internal/kernel/procfs"
 	"skerry/internal/kernel/realtime"
 )
 
@@ -137,7 +136,7 @@ func processors() Finding {
 
 func memory() Finding {
 	const name = "memory"
-	free, err := available("/proc/meminfo")
+	free, err := procfs.AvailableMemory()
 	if err != nil {
 		return failed(name, Limited, err)
 	}
@@ -146,23 +145,6 @@ func memory() Finding {
 		f.State, f.Mend = Limited, "end other programs, or use fewer nodes"
 	}
 	return f
-}
-
-// available returns MemAvailable in bytes.
-func available(path string) (int64, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return 0, fmt.Errorf("reading the memory that is available: %w", err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	for lines.Scan() {
-		if fields := strings.Fields(lines.Text()); len(fields) == 3 && fields[0] == "MemAvailable:" {
-			kib, err := strconv.ParseInt(fields[1], 10, 64)
-			return kib << 10, err
-		}
-	}
-	return 0, errors.Join(fmt.Errorf("%s tells no MemAvailable", path), lines.Err())
 }
 
 // disk checks the file systems of the cache and of temporary files.

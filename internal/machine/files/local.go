@@ -1,8 +1,9 @@
 package files
 
 import (
-	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/atomicfile"
+	"skerry/internal/kernel/procfs"
 )
 
 // Local implements System on this machine.
@@ -137,9 +139,6 @@ func (Local) List(ctx context.Context, dir string) ([]Info, error) {
 	return list, err
 }
 
-// bootID is the file with the ID of this boot.
-const bootID = "/proc/sys/kernel/random/boot_id"
-
 func (Local) Space(ctx context.Context, path string) (Space, error) {
 	if err := ended(ctx, "statfs", path); err != nil {
 		return Space{}, err
@@ -149,9 +148,9 @@ func (Local) Space(ctx context.Context, path string) (Space, error) {
 	if err := errors.Join(unix.Stat(path, &st), unix.Statfs(path, &disk)); err != nil {
 		return Space{}, &fs.PathError{Op: "statfs", Path: path, Err: err}
 	}
-	boot, err := os.ReadFile(bootID)
+	boot, err := procfs.BootID()
 	return Space{
-		Disk: fmt.Sprintf("%s/%d", bytes.TrimSpace(boot), st.Dev),
+		Disk: fmt.Sprintf("%s/%d", boot, st.Dev),
 		Free: int64(disk.Bavail) * disk.Bsize, Size: int64(disk.Blocks) * disk.Bsize,
 	}, err
 }
@@ -176,4 +175,18 @@ func keepOwner(f *os.File, path string) error {
 		return err
 	}
 	return nil
+}
+
+// SHA256 returns the checksum of a file of this machine in hexadecimal.
+func SHA256(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", path, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/linger"
+	"skerry/internal/kernel/procfs"
 	"skerry/internal/record"
 	"skerry/internal/run/executor"
 )
@@ -62,8 +62,9 @@ func claimPath(dir string) string { return filepath.Join(dir, executor.Folder, "
 // is called before the wait.
 func checkVacant(ctx context.Context, dir string, beat time.Duration, notify func(claimOwner)) error {
 	was, err := os.ReadFile(claimPath(dir))
+	boot, _ := procfs.BootID() // "" if the kernel does not report it
 	var o claimOwner
-	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(was, &o) == nil && o.Boot == bootID() {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(was, &o) == nil && o.Boot == boot {
 		return nil
 	}
 	if err != nil {
@@ -94,7 +95,8 @@ func acquireClaim(dir string, beat time.Duration, gone func(error)) (*claim, err
 	if err != nil {
 		return nil, fmt.Errorf("read host name: %w", err)
 	}
-	c := &claim{path: claimPath(dir), owner: claimOwner{Host: host, Process: os.Getpid(), Boot: bootID(), Token: rand.Text()}}
+	boot, _ := procfs.BootID()
+	c := &claim{path: claimPath(dir), owner: claimOwner{Host: host, Process: os.Getpid(), Boot: boot, Token: rand.Text()}}
 	if err := c.write(); err != nil {
 		return nil, err
 	}
@@ -154,13 +156,4 @@ func (c *claim) close() error {
 		return fmt.Errorf("remove the claim on the run: %w", err)
 	}
 	return nil
-}
-
-// bootID identifies this boot of the machine; it is "" if the kernel does not report it.
-func bootID() string {
-	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
 }

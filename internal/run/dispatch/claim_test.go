@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -40,7 +41,7 @@ func interrupted(t *testing.T) (string, Config) {
 	if _, err := os.Stat(claimPath(dir)); err == nil {
 		t.Error("the claim of a controller that ended still stands")
 	}
-	cfg.Progress = progress.Discard()
+	cfg.Progress = progress.New(io.Discard, nil)
 	return dir, cfg
 }
 
@@ -61,7 +62,7 @@ func TestControllerOnAnotherMachine(t *testing.T) {
 	if after, err := os.ReadFile(filepath.Join(dir, "run.json")); err != nil || string(after) != string(before) {
 		t.Errorf("run.json was written (%v)", err)
 	}
-	cfg.Progress = progress.Discard() // and now it is dead
+	cfg.Progress = progress.New(io.Discard, nil) // and now it is dead
 	if err := Resume(t.Context(), dir, cfg); err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func config(t testing.TB, sets ...string) Config {
 	}
 	return Config{On: "slurm", pace: &pace{every: time.Millisecond, used: func() time.Duration { return 0 }}, Config: runner.Config{
 		Experiment: e, Source: record.File{Path: "grid.yaml", Text: grid, Set: sets}, Out: t.TempDir(), Databases: all.Databases(), Exe: "skerry",
-		Progress: progress.Discard(), Log: slog.New(slog.DiscardHandler),
+		Progress: progress.New(io.Discard, nil), Log: slog.New(slog.DiscardHandler),
 	}}
 }
 

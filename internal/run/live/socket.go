@@ -125,14 +125,14 @@ type Refusal struct {
 func (s *Socket) fire(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, eventLimit))
 	if err != nil {
-		writeJSON(w, http.StatusBadRequest, Refusal{Error: err.Error()})
+		WriteJSON(w, http.StatusBadRequest, Refusal{Error: err.Error()})
 		return
 	}
 	e, err := event.Parse(body)
 	if err == nil {
 		got, fired := s.feed.Fire(r.Context(), e)
 		if err = fired; err == nil {
-			writeJSON(w, http.StatusOK, got)
+			WriteJSON(w, http.StatusOK, got)
 			return
 		}
 	}
@@ -140,13 +140,14 @@ func (s *Socket) fire(w http.ResponseWriter, r *http.Request) {
 	if errors.Is(err, ErrNotMeasuring) || errors.Is(err, event.ErrNotRunning) {
 		status = http.StatusConflict
 	}
-	writeJSON(w, status, Refusal{Error: err.Error(), Hint: advice.Of(err)})
+	WriteJSON(w, status, Refusal{Error: err.Error(), Hint: advice.Of(err)})
 }
 
-func writeJSON(w http.ResponseWriter, status int, v any) {
+// WriteJSON answers a request.
+func WriteJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
+	_ = json.NewEncoder(w).Encode(v) // the peer may be gone
 }
 
 // ErrNotLive means that no process serves the run directory.

@@ -20,6 +20,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/realtime"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/transport"
 	"skerry/internal/record"
 	"skerry/internal/run/executor"
@@ -188,7 +189,7 @@ func (c Config) newRecord() (record.Run, error) {
 	if err != nil {
 		return record.Run{}, err
 	}
-	program, err := record.HashProgram()
+	program, err := files.SHA256("/proc/self/exe") // the running program, even if its file was replaced
 	if err != nil {
 		return record.Run{}, err
 	}

@@ -159,17 +159,9 @@ func subtractStats(before, after []link.Stats) []link.Stats {
 	out := make([]link.Stats, len(after))
 	for i, s := range after {
 		b := was[s.ID]
-		out[i] = link.Stats{ID: s.ID, AB: subtractCounters(s.AB, b.AB), BA: subtractCounters(s.BA, b.BA)}
+		out[i] = link.Stats{ID: s.ID, AB: s.AB.Sub(b.AB), BA: s.BA.Sub(b.BA)}
 	}
 	return out
-}
-
-func subtractCounters(a, b link.Counters) link.Counters {
-	return link.Counters{
-		Bytes: a.Bytes - b.Bytes, Packets: a.Packets - b.Packets,
-		DroppedQueue: a.DroppedQueue - b.DroppedQueue, DroppedLoss: a.DroppedLoss - b.DroppedLoss,
-		Account: a.Account.Sub(b.Account),
-	}
 }
 
 // labs are the labs of a run that are up. Their CPU time is not foreign, whichever trial they belong to.

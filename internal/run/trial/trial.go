@@ -6,8 +6,7 @@
 //	                      └──────── pool: the table is emptied ◄────────────────┘
 //
 // Set-up: setup.go, environment.go, table.go, driver.go, phases.go, guard.go, linkprobe.go.
-// Measurement: measure.go, events.go, drift.go, snapshot.go, linkaccount.go, network.go, pools.go,
-// timeline.go.
+// Measurement: measure.go, events.go, snapshot.go, network.go, pools.go, timeline.go.
 // Judgement: evidence.go, bottleneck.go, audit.go, summary.go.
 package trial
 

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +74,7 @@ func runIn(t *testing.T, text, dataDir string, sets ...string) (record.Trial, *r
 	}
 	x, err := Run(t.Context(), Config{
 		Cell: cell, Database: db, Installation: found, Name: "trial-test", Exe: os.Args[0],
-		StateDir: state, DataDir: dataDir, Writer: w, Progress: progress.Discard(), Label: "small",
+		StateDir: state, DataDir: dataDir, Writer: w, Progress: progress.New(io.Discard, nil), Label: "small",
 	})
 	if err != nil {
 		t.Fatal(err)

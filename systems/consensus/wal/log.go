@@ -38,6 +38,9 @@ type Log struct {
 	// buf is the writer's; failed is why it must not write any more.
 	buf    []byte
 	failed error
+	// stale are the segments that Open found before a gap. The next Compact or Reset removes them: until then the caller
+	// can refuse the log, and lose nothing.
+	stale []uint64
 	// needsSync is true if something was written that others may rely on once it is durable.
 	needsSync bool
 
@@ -218,7 +221,7 @@ func (l *Log) Reset(index, term uint64, conf Conf) error {
 	return l.removeBefore(len(l.segs) - 1)
 }
 
-// Compact removes segments from the beginning all of whose entries are at or below index.
+// Compact removes segments from the beginning all of whose entries are at or below index, and those before a gap.
 func (l *Log) Compact(index uint64) error {
 	n := 0
 	for n < len(l.segs)-1 && l.lastOf(n) <= index {

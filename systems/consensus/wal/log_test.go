@@ -179,6 +179,54 @@ func segments(t *testing.T, dir string) []string {
 	return names
 }
 
+// TestGap opens a log without one of its segments. The older segments stay until the caller compacts the log, so that it
+// can refuse the log before.
+func TestGap(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, directory(t, dir))
+	must(t, l.Reset(1, 1, wal.Conf{Data: []byte(`1`)}))
+	for i := uint64(2); i < 400; i++ {
+		must(t, l.Append(nil, entries(i, i, 1)))
+	}
+	must(t, l.Sync())
+	must(t, l.Close())
+	all := segments(t, dir)
+	if len(all) < 4 {
+		t.Fatalf("only %d segments", len(all))
+	}
+	must(t, os.Remove(all[len(all)-2]))
+	left := append(all[:len(all)-2:len(all)-2], all[len(all)-1])
+
+	newest := left[len(left)-1]
+	sound, err := os.ReadFile(newest)
+	must(t, err)
+	for name, damaged := range map[string][]byte{"a bad header": append([]byte{sound[0] ^ 1}, sound[1:]...), "no header": {}} {
+		must(t, os.WriteFile(newest, damaged, 0o600))
+		if _, err := wal.Open(directory(t, dir), options); !errors.Is(err, wal.ErrCorrupt) {
+			t.Errorf("%s after a gap: %v", name, err)
+		}
+		if diff := cmp.Diff(left, segments(t, dir)); diff != "" {
+			t.Errorf("%s after a gap: segments after the refusal: %s", name, diff)
+		}
+	}
+	must(t, os.WriteFile(newest, sound, 0o600))
+
+	l = open(t, directory(t, dir))
+	if first, _ := l.FirstIndex(); first < 300 {
+		t.Errorf("the log begins with entry %d, before the gap", first)
+	}
+	must(t, l.Append(nil, entries(400, 400, 1)))
+	must(t, l.Sync())
+	if diff := cmp.Diff(left, segments(t, dir)); diff != "" {
+		t.Errorf("segments before a compaction: %s", diff)
+	}
+	must(t, l.Compact(1))
+	if diff := cmp.Diff(left[len(left)-1:], segments(t, dir)); diff != "" {
+		t.Errorf("segments after a compaction: %s", diff)
+	}
+	must(t, l.Close())
+}
+
 // TestDamage flips one bit at many places of a log of several durable writes: the log
 // is refused, except where only the last write is hit.
 func TestDamage(t *testing.T) {

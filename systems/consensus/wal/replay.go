@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,8 +43,9 @@ func (l *Log) open() error {
 	return l.trimTail()
 }
 
-// listSegments returns the sequence numbers of the newest segments without a gap. Segments before a gap were removed, and
-// reappeared because a crash undid some of the removals.
+// listSegments returns the sequence numbers of the newest segments without a gap. Segments before a gap are usually
+// removed ones that reappeared because a crash undid some of the removals. They are noted in l.stale: only the caller
+// can know that none was lost.
 func (l *Log) listSegments() ([]uint64, error) {
 	names, err := l.fs.List()
 	if err != nil {
@@ -61,17 +62,12 @@ func (l *Log) listSegments() ([]uint64, error) {
 		}
 		seqs = append(seqs, seq)
 	}
-	sort.Slice(seqs, func(i, j int) bool { return seqs[i] < seqs[j] })
+	slices.Sort(seqs)
 	for i := len(seqs) - 1; i > 0; i-- {
-		if seqs[i-1]+1 == seqs[i] {
-			continue
+		if seqs[i-1]+1 != seqs[i] {
+			l.stale = seqs[:i]
+			return seqs[i:], nil
 		}
-		for _, seq := range seqs[:i] {
-			if err := l.fs.Remove(segmentName(seq)); err != nil {
-				return nil, err
-			}
-		}
-		return seqs[i:], nil
 	}
 	return seqs, nil
 }
@@ -111,8 +107,12 @@ func (l *Log) replay(seq uint64, last bool) error {
 		}
 		l.torn = int64(len(bytes.TrimRight(b[s.size:], "\x00"))) // the rest is reserved space
 		if s.size == 0 {
-			// The segment was being made and nothing in it was durable.
 			f.Close()
+			if len(l.segs) == 0 && len(l.stale) > 0 {
+				// Segments are removed only when a later one is durable.
+				return fmt.Errorf("%w: no header, and segments before it are missing", ErrCorrupt)
+			}
+			// The segment was being made and nothing in it was durable.
 			return l.fs.Remove(segmentName(seq))
 		}
 	}

@@ -187,8 +187,13 @@ func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 	return s, nil
 }
 
-// removeBefore removes the first n segments, oldest first, so that a crash in between leaves a log.
+// removeBefore removes the first n segments and those before a gap, oldest first, so that a crash in between leaves a log.
 func (l *Log) removeBefore(n int) error {
+	for ; len(l.stale) > 0; l.stale = l.stale[1:] {
+		if err := l.fs.Remove(segmentName(l.stale[0])); err != nil {
+			return fmt.Errorf("removing log segment %s: %w", segmentName(l.stale[0]), err)
+		}
+	}
 	for ; n > 0; n-- {
 		s := l.segs[0]
 		l.mu.Lock()

@@ -286,6 +286,10 @@ func TestMissingSegment(t *testing.T) {
 	if _, _, err := Open(dir, &lines{}, Options{}); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("error %v", err)
 	}
+	left, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+	if want := slices.Delete(segments, 1, 2); err != nil || !slices.Equal(left, want) {
+		t.Errorf("segments after the refusal: %v, %v, want %v", left, err, want)
+	}
 }
 
 func TestDirectoryLock(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -33,16 +32,9 @@ var Recipe = install.Recipe{
 	Packages: []string{"babeld/sid"}, Closure: true,
 	Programs:    []string{"babeld"},
 	VersionArgs: []string{"-V"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
+	// "babeld-1.12.1".
+	Version: install.MatchVersion(`babeld-([0-9][^ \n]*)`),
 }
-
-// versionPattern finds the version in "babeld-1.12.1".
-var versionPattern = regexp.MustCompile(`babeld-([0-9][^ \n]*)`)
 
 // readyTimeout bounds the time for routes to spread: about a second for eight nodes, much longer for many nodes on a
 // machine with few cores.

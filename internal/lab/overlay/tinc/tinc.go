@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,16 +32,9 @@ var Recipe = install.Recipe{
 	Packages:    []string{"tinc", "liblzo2-2", "libssl3"},
 	Programs:    []string{"tincd"},
 	VersionArgs: []string{"--version"},
-	Version: func(output string) string {
-		if m := versionPattern.FindStringSubmatch(output); m != nil {
-			return m[1]
-		}
-		return ""
-	},
+	// "tinc version 1.0.36".
+	Version: install.MatchVersion(`tinc version ([0-9][^ \n]*)`),
 }
-
-// versionPattern finds the version in "tinc version 1.0.36".
-var versionPattern = regexp.MustCompile(`tinc version ([0-9][^ \n]*)`)
 
 const (
 	keyBits = 2048

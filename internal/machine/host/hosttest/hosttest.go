@@ -9,7 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
@@ -104,4 +106,101 @@ func told(t *testing.T, h host.Host, c host.Command) (host.Process, string) {
 		t.Fatalf("it said %q and ended: %v", line, p.Err())
 	}
 	return p, strings.TrimSpace(line)
+}
+
+// patience is a generous timeout.
+const patience = time.Minute
+
+// A process runs in the node's directory. Each way of ending it works.
+func testLife(t *testing.T, h host.Host) {
+	if got := output(t, h, script("cat; pwd")); got != h.Dir() {
+		t.Errorf("it runs in %s, want %s", got, h.Dir())
+	}
+	echo := script("cat")
+	echo.Stdin = strings.NewReader("what it is told")
+	if got := output(t, h, echo); got != "what it is told" {
+		t.Errorf("it was told %q", got)
+	}
+	for name, c := range map[string]struct {
+		script string
+		end    func(p host.Process) error
+		want   string
+	}{
+		"by itself":   {"echo; exit 3", func(host.Process) error { return nil }, "exit status 3"},
+		"stop":        {`trap "exit 4" TERM; echo; while :; do sleep 0.02; done`, func(p host.Process) error { return p.Stop(t.Context(), patience) }, "exit status 4"},
+		"stop, deaf":  {`trap "" TERM; echo; while :; do sleep 0.02; done`, func(p host.Process) error { return p.Stop(t.Context(), time.Millisecond) }, "signal: killed"},
+		"kill":        {"echo; exec sleep 1000", host.Process.Kill, "signal: killed"},
+		"kill family": {"echo; exec sleep 1000", host.Process.KillFamily, "signal: killed"},
+		"signal":      {`trap "exit 5" INT; echo; while :; do sleep 0.02; done`, func(p host.Process) error { return p.Signal(syscall.SIGINT) }, "exit status 5"},
+	} {
+		p, _ := told(t, h, script(c.script))
+		if err := c.end(p); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		<-p.Done()
+		if err := p.Err(); err == nil || !strings.HasSuffix(err.Error(), c.want) || !strings.Contains(err.Error(), h.Name()) {
+			t.Errorf("%s: it ended with %v, want %s on %s", name, err, c.want, h.Name())
+		}
+		for again, end := range map[string]func() error{"Kill": p.Kill, "KillFamily": p.KillFamily, "Signal": func() error { return p.Signal(syscall.SIGTERM) }} {
+			if err := end(); err != nil {
+				t.Errorf("%s, then %s: %v", name, again, err)
+			}
+		}
+	}
+	if _, err := h.Start(t.Context(), host.Command{Name: "nothing", Path: "/nowhere/nothing"}); err == nil || !strings.Contains(err.Error(), "nothing") {
+		t.Errorf("starting what is not there: %v", err)
+	}
+}
+
+// KillFamily also ends children in other sessions.
+func testFamily(t *testing.T, h host.Host) {
+	p, child := told(t, h, script(`setsid sleep 1000 & echo $!; wait`))
+	// The child becomes a session leader only after its fork: wait until it executes sleep.
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		name, err := files.Read(t.Context(), h.Files(), filepath.Join("/proc", child, "comm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "sleep\n" {
+			break
+		}
+		if time.Since(began) > patience {
+			t.Fatalf("it is %s", name)
+		}
+	}
+	if err := p.KillFamily(); err != nil {
+		t.Fatal(err)
+	}
+	stat, err := files.Read(t.Context(), h.Files(), filepath.Join("/proc", child, "stat"))
+	if err == nil && !strings.Contains(stat, ") Z") && !strings.Contains(stat, ") X") {
+		t.Errorf("its child lives: %s", stat)
+	}
+}
+
+// Output is appended to the log, and Tail returns its end.
+func testLog(t *testing.T, h host.Host) {
+	c := script("echo one; echo two >&2; echo three")
+	c.Log = filepath.Join(folder(t, h), "log")
+	for range 2 {
+		p := start(t, h, c)
+		<-p.Done()
+		if got := p.Tail(2); got != "two\nthree" {
+			t.Errorf("its last words are %q", got)
+		}
+	}
+	if got, err := files.Read(t.Context(), h.Files(), c.Log); err != nil || got != strings.Repeat("one\ntwo\nthree\n", 2) {
+		t.Errorf("the log holds %q, %v", got, err)
+	}
+	if got := start(t, h, script("echo")).Tail(2); got != "" {
+		t.Errorf("without a log the last words are %q", got)
+	}
+}
+
+// A program with a UID does not run as root.
+func testUser(t *testing.T, h host.Host) {
+	c := script("id -u")
+	c.UID, c.GID = nobody, nobody
+	if got := output(t, h, c); got == "0" {
+		t.Error("it is root")
+	}
 }

@@ -8,12 +8,13 @@ import (
 	"text/template"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/machine/inventory"
 	"skerry/internal/run/executor"
 )
 
 // script runs one line of the task file. exec delivers Slurm's signals to skerry, which then removes its
 // lab. Jobs are exclusive because verdicts need quiet nodes. A job that starts twice still has one result.
-var script = template.Must(template.New("sbatch").Funcs(template.FuncMap{"q": quoteShell}).Parse(`#!/bin/bash
+var script = template.Must(template.New("sbatch").Funcs(template.FuncMap{"q": inventory.Quote}).Parse(`#!/bin/bash
 {{- range .Options}}
 #SBATCH {{.}}{{end}}
 export {{.Variable}}="slurm $SLURM_JOB_ID on $(hostname)"
@@ -126,8 +127,6 @@ func jobName(b executor.Batch) string {
 	}, b.Run)
 	return "skerry-" + run + strings.TrimPrefix(b.Name(), "skerry")
 }
-
-func quoteShell(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // formatDirective formats an option for an #SBATCH line, which is split at spaces and supports double
 // quotes.

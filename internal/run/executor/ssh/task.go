@@ -3,8 +3,6 @@ package ssh
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,7 @@ import (
 	"time"
 
 	"skerry/internal/base/tail"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/inventory"
 	"skerry/internal/run/executor"
 )
@@ -23,12 +22,12 @@ const exitUnreachable = 255
 
 // programPath returns the path of this build's program, as a shell word.
 func programPath(sum string) string {
-	return `"${XDG_CACHE_HOME:-$HOME/.cache}/skerry/bin/skerry-` + sum + `"`
+	return `"${XDG_CACHE_HOME:-$HOME/.cache}/skerry/bin/skerry-` + sum[:16] + `"`
 }
 
 // installProgram copies this program to a machine atomically, unless it is there.
 func installProgram(ctx context.Context, m inventory.Entry, exe string) error {
-	sum, err := digestFile(exe)
+	sum, err := files.SHA256(exe)
 	if err != nil {
 		return err
 	}
@@ -50,19 +49,6 @@ func installProgram(ctx context.Context, m inventory.Entry, exe string) error {
 		return fmt.Errorf("copy the program to %s: %w", m.Name, err)
 	}
 	return nil
-}
-
-func digestFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("read this program: %w", err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("read this program: %w", err)
-	}
-	return hex.EncodeToString(h.Sum(nil))[:16], nil
 }
 
 func runShell(ctx context.Context, m inventory.Entry, stdin io.Reader, line string) error {
@@ -114,7 +100,7 @@ func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.St
 	if err != nil {
 		return executor.Failed, "", fmt.Errorf("locate this program: %w", err)
 	}
-	sum, err := digestFile(exe)
+	sum, err := files.SHA256(exe)
 	if err != nil {
 		return executor.Failed, "", err
 	}

@@ -7,50 +7,102 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/host"
 )
 
-// ErrBehind means that another member has more transactions.
-var ErrBehind = errors.New("another member has transactions that it lacks")
+func (c *cluster) CountMembers(ctx context.Context, by *mysql.Server) (int, error) {
+	v, err := queryView(ctx, by)
+	return len(v), err
+}
 
-// errNoGroup means that the running members are in no group.
-var errNoGroup = errors.New("the members that run are in no group")
-
-// errRuns means that a member was not halted.
-var errRuns = errors.New("it runs")
-
-// Revive implements database.Cluster. A returning member is new to the group, so the others must
-// first have given up the old one. If no member runs, the group begins again from this one, which
-// is refused if another has more transactions.
-//
-// The running members may be no majority and lack writes that were acknowledged without them, or
-// may have been expelled from a group that has ended. They serve nothing then, and the group
-// begins again from the member that has most, running or revived. If they were made the group
-// alone, such a write would be lost, and a member that has it could never rejoin.
-func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	s, err := c.Member("reviving", node)
+func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, error) {
+	if len(c.All()) >= maxMembers {
+		return nil, fmt.Errorf("%w: a group has at most %d members", database.ErrUnsupported, maxMembers)
+	}
+	s, err := mysql.NewServer(node, Name, c.options.port)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.fill(ctx, s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Enter implements mysql.Group:
+//
+//	START GROUP_REPLICATION   accepted: the group counts one member more
+//	  recovery                a member sends what the new one lacks, from its binary logs
+//	ONLINE                    every member sees it so
+func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Server, accepted func()) error {
+	return c.admit(ctx, s, append(before, s), false, accepted)
+}
+
+// admit starts a server, adds it to the group or a new one, and waits until all members are ONLINE. It calls
+// accepted when the group counts the server.
+func (c *cluster) admit(ctx context.Context, s *mysql.Server, members []*mysql.Server, first bool, accepted func()) error {
+	if !s.Running() {
+		if err := c.launchOnTrial(ctx, s); err != nil {
+			return err
+		}
+	}
+	d := s.Server()
+	if d == nil {
+		return fmt.Errorf("%s was halted", s.Host.Name())
+	}
+	entering, cancel := context.WithTimeoutCause(ctx, joinTimeout, fmt.Errorf("not a member after %v", joinTimeout))
+	defer cancel()
+	if err := c.startReplication(entering, s, first); err != nil {
+		return fmt.Errorf("%w%s", err, d.LastLines())
+	}
+	accepted()
+	if err := d.Await(ctx, joinTimeout, func(ctx context.Context) error { return c.CheckAgreement(ctx, members) }); err != nil {
 		return err
 	}
-	if s.Running() {
-		return fmt.Errorf("reviving %s: %w", node.Name(), errRuns)
-	}
-	c.ReportProgress("reviving %s", node.Name())
-	running := c.Running()
-	err = c.revive(ctx, s)
-	if len(running) > 0 && (errors.Is(err, ErrBehind) || errors.Is(err, errNoGroup)) {
-		err = c.restartGroup(ctx, append(running, s))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("reviving %s: %w", node.Name(), err), s.Halt(context.WithoutCancel(ctx), database.Abrupt))
-	}
+	s.MarkMember()
 	return nil
 }
 
-func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
+func (c *cluster) launchOnTrial(ctx context.Context, s *mysql.Server) error {
+	d, err := s.StartMySQL(ctx, &c.Servers, c.Env.Installation, groupPort)
+	if err != nil {
+		return err
+	}
+	s.MarkLeaving()
+	return s.AwaitAnswer(ctx, d, upTimeout)
+}
+
+// EndMembership implements mysql.Group:
+//
+//	STOP GROUP_REPLICATION    accepted: the group counts one member less
+//	SIGTERM                   its process is gone
+//
+// The others suspect a lost member after 5 s and expel it group_replication_member_expel_timeout later, if they
+// are a majority.
+func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
+	var err error
+	switch {
+	case manner == database.Abrupt:
+		err = s.Halt(ctx, database.Abrupt)
+	case s.Running():
+		err = s.Exec(ctx, "STOP GROUP_REPLICATION")
+	}
+	if err != nil {
+		return err
+	}
+	accepted()
+	return s.Halt(ctx, database.Graceful)
+}
+
+func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) error {
+	return c.AwaitGivenUp(ctx, func(ctx context.Context) error { return c.CheckAgreement(ctx, servers) })
+}
+
+// Restore implements mysql.Group. A returning member is new to the group, so the others must first have given up
+// the old one.
+func (c *cluster) Restore(ctx context.Context, s *mysql.Server) error {
 	others := c.Running()
 	if len(others) == 0 {
 		if err := c.launchOnTrial(ctx, s); err != nil {
@@ -65,8 +117,8 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 	return c.admit(ctx, s, append(others, s), len(others) == 0, func() {})
 }
 
-// restartGroup begins the group again from the member with all transactions. None of the members serves.
-func (c *cluster) restartGroup(ctx context.Context, members []*mysql.Server) error {
+func (c *cluster) Restart(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
+	members := append(running, s)
 	var behind error
 	for i, first := range members {
 		if !first.Running() {
@@ -78,7 +130,7 @@ func (c *cluster) restartGroup(ctx context.Context, members []*mysql.Server) err
 			members[0], members[i] = first, members[0]
 			break
 		}
-		if !errors.Is(behind, ErrBehind) {
+		if !errors.Is(behind, mysql.ErrBehind) {
 			return behind
 		}
 	}
@@ -99,15 +151,10 @@ func (c *cluster) restartGroup(ctx context.Context, members []*mysql.Server) err
 	return nil
 }
 
-// awaitExpelled waits until the running members have given up the others. Members without a
-// majority cannot do that: they are made the group as an operator would do it, unless a halted
-// member has more transactions (ErrBehind). Expelled members are in no group (errNoGroup).
+// awaitExpelled waits until the running members have given up the others. Members without a majority cannot do
+// that: they are made the group as an operator would do it, unless a halted member has more transactions.
 func (c *cluster) awaitExpelled(ctx context.Context, running []*mysql.Server) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, expelTimeout, fmt.Errorf("the others still count it after %v", expelTimeout))
-	defer cancel()
-	ctx, refuse := context.WithCancelCause(ctx)
-	defer refuse(nil)
-	return c.Servers.Await(ctx, func(ctx context.Context) error {
+	return c.AwaitGivenUp(ctx, func(ctx context.Context) error {
 		v, err := queryView(ctx, running[0])
 		if err != nil {
 			return err
@@ -117,17 +164,13 @@ func (c *cluster) awaitExpelled(ctx context.Context, running []*mysql.Server) er
 		} else {
 			err = checkInGroup(ctx, running)
 		}
-		if errors.Is(err, ErrBehind) || errors.Is(err, errNoGroup) {
-			refuse(err)
-		}
 		if err != nil {
 			return err
 		}
-		return checkAgreement(ctx, running)
+		return c.CheckAgreement(ctx, running)
 	})
 }
 
-// forceMembers makes servers without a majority the group.
 func (c *cluster) forceMembers(ctx context.Context, servers []*mysql.Server) error {
 	if err := c.checkMostAdvanced(ctx, servers...); err != nil {
 		return err
@@ -155,7 +198,7 @@ func lacksMajority(view []member) bool {
 	return lost > 0 && 2*lost >= len(view)
 }
 
-// checkInGroup returns errNoGroup if each server sees itself alone and does not serve.
+// checkInGroup returns mysql.ErrNoGroup if each server sees itself alone and does not serve.
 func checkInGroup(ctx context.Context, servers []*mysql.Server) error {
 	for _, s := range servers {
 		v, err := queryView(ctx, s)
@@ -166,7 +209,7 @@ func checkInGroup(ctx context.Context, servers []*mysql.Server) error {
 			return nil
 		}
 	}
-	return errNoGroup
+	return mysql.ErrNoGroup
 }
 
 // checkMostAdvanced returns nil if no member has a transaction that all the running servers lack.
@@ -193,7 +236,7 @@ func (c *cluster) checkMostAdvanced(ctx context.Context, servers ...*mysql.Serve
 			return err
 		}
 		if has[0][0] != "1" {
-			return advice.With(fmt.Errorf("%w: %s has %s", ErrBehind, o.Host.Name(), set), "revive %s first", o.Host.Name())
+			return mysql.Behind(o, set)
 		}
 	}
 	return nil

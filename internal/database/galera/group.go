@@ -7,54 +7,80 @@ import (
 	"path/filepath"
 	"time"
 
-	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
-// ErrBehind means that a cluster cannot begin from a member, because another one is ahead.
-var ErrBehind = errors.New("another member has later transactions")
+func (c *cluster) CountMembers(ctx context.Context, by *mysql.Server) (int, error) {
+	st, err := queryStatus(ctx, by)
+	return st.Size, err
+}
 
-// errRuns means that a member was not halted.
-var errRuns = errors.New("it runs")
+func (c *cluster) Prepare(ctx context.Context, node host.Host) (*mysql.Server, error) {
+	s, err := mysql.NewServer(node, Name, c.options.port)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Fill(ctx, nil, ports...); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
 
-// Revive implements database.Cluster. The member sends its position and receives what came after
-// it if a donor still has that, else all data. If no member runs, the cluster begins again from
-// this one, which is refused if another is ahead.
+// Enter implements mysql.Group:
 //
-// The running members may be no majority, and lack writes that were acknowledged without them:
-//
-//  1. n1 is cut off. n2 and n3 continue, commit a write at position 5 and are killed. n1 is
-//     at position 3 when it returns.
-//  2. n2 is revived. If n1 were made primary alone (pc.bootstrap), its next transactions would
-//     also be 4 and 5. n2 would receive what comes after 5, and the write would be in two
-//     members and missing in the third without any error.
-//
-// So n1 becomes primary only if no halted member is ahead of it. Otherwise n1, which serves
-// nothing, is stopped, the cluster begins from n2, and n1 is revived behind it.
-func (c *cluster) Revive(ctx context.Context, node host.Host) error {
-	s, err := c.Member("reviving", node)
+//	connected   accepted: the others count one more member
+//	  copy      one of them, the donor, sends it all data, and later changes
+//	Synced      every member reports that and counts all
+func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Server, accepted func()) error {
+	if err := c.launch(ctx, s); err != nil {
+		return err
+	}
+	s.MarkLeaving()
+	err := c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error {
+		n, err := c.CountMembers(ctx, before[0])
+		if err == nil && n <= len(before) {
+			err = fmt.Errorf("%s counts %d members", before[0].Host.Name(), n)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if s.Running() {
-		return fmt.Errorf("reviving %s: %w", node.Name(), errRuns)
-	}
-	running := c.Running()
-	err = c.revive(ctx, s)
-	if len(running) > 0 && errors.Is(err, ErrBehind) {
-		err = c.restartFrom(ctx, s, running)
-	}
-	if err != nil {
-		return fmt.Errorf("reviving %s: %w", node.Name(), err)
-	}
-	return nil
+	accepted()
+	return c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return c.CheckAgreement(ctx, append(before, s)) })
 }
 
-func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
-	c.ReportProgress("reviving %s", s.Host.Name())
+func (c *cluster) awaitServer(ctx context.Context, s *mysql.Server, timeout time.Duration, ready func(context.Context) error) error {
+	d := s.Server()
+	if d == nil {
+		return fmt.Errorf("%s does not run", s.Host.Name())
+	}
+	return d.Await(ctx, timeout, ready)
+}
+
+// EndMembership implements mysql.Group: on SHUTDOWN the server tells the group that it leaves, and ends. A lost
+// member does not: the others give it up after evs_suspect_timeout, and continue if they are a majority.
+func (c *cluster) EndMembership(ctx context.Context, s *mysql.Server, manner database.Manner, accepted func()) error {
+	if manner == database.Abrupt || !s.Running() {
+		err := s.Halt(ctx, database.Abrupt)
+		accepted()
+		return err
+	}
+	d := s.BeginLeave()
+	if err := s.Exec(ctx, "SHUTDOWN"); err != nil {
+		return errors.Join(err, d.Stop(ctx))
+	}
+	err := d.AwaitEnd(ctx, mysql.StopGrace)
+	accepted()
+	return err
+}
+
+// Restore implements mysql.Group. The member sends its position and receives what came after it if a donor still
+// has that, else all data.
+func (c *cluster) Restore(ctx context.Context, s *mysql.Server) error {
 	p, err := c.readPosition(ctx, s)
 	if err != nil {
 		return err
@@ -72,15 +98,15 @@ func (c *cluster) revive(ctx context.Context, s *mysql.Server) error {
 		return err
 	}
 	s.MarkLeaving()
-	if err := c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return checkAgreement(ctx, c.Running()) }); err != nil {
+	if err := c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return c.CheckAgreement(ctx, c.Running()) }); err != nil {
 		return errors.Join(err, s.Halt(context.WithoutCancel(ctx), database.Abrupt))
 	}
 	s.MarkMember()
 	return nil
 }
 
-// restartFrom begins the cluster again from a halted member, and then revives the ones behind it.
-func (c *cluster) restartFrom(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
+// Restart implements mysql.Group: the halted member is ahead of the running ones, or the call fails.
+func (c *cluster) Restart(ctx context.Context, s *mysql.Server, running []*mysql.Server) error {
 	p, err := c.readPosition(ctx, s)
 	if err != nil {
 		return err
@@ -95,7 +121,7 @@ func (c *cluster) restartFrom(ctx context.Context, s *mysql.Server, running []*m
 		}
 	}
 	for _, o := range append([]*mysql.Server{s}, running...) {
-		if err := c.revive(ctx, o); err != nil {
+		if err := c.Restore(ctx, o); err != nil {
 			return fmt.Errorf("starting %s after those that ran were stopped: %w", o.Host.Name(), err)
 		}
 	}
@@ -116,7 +142,6 @@ func (c *cluster) bootstrap(ctx context.Context, s *mysql.Server, p position) er
 	return removeView(ctx, s)
 }
 
-// checkMostAdvanced returns nil if no halted member is ahead of a position of the named member.
 func (c *cluster) checkMostAdvanced(ctx context.Context, name string, p position) error {
 	for _, o := range c.All() {
 		if o.Running() || o.Host.Name() == name {
@@ -127,8 +152,7 @@ func (c *cluster) checkMostAdvanced(ctx context.Context, name string, p position
 			return err
 		}
 		if q.history == p.history && q.seqno > p.seqno {
-			err := fmt.Errorf("%w: %s has transaction %d, %s only %d", ErrBehind, o.Host.Name(), q.seqno, name, p.seqno)
-			return advice.With(err, "revive %s first", o.Host.Name())
+			return mysql.Behind(o, fmt.Sprintf("transaction %d, %s only %d", q.seqno, name, p.seqno))
 		}
 	}
 	return nil
@@ -143,19 +167,14 @@ func (c *cluster) prepareRejoin(ctx context.Context, s *mysql.Server) error {
 	return removeView(ctx, s)
 }
 
-// AwaitAgreement implements mysql.Group: the servers serve, and count no others. Without a
-// primary component they wait for all members of the last one, including lost ones. Once they
-// have found each other, they are made primary as an operator would do it, unless a halted member
-// is ahead of them all (ErrBehind).
+// AwaitAgreement implements mysql.Group. Without a primary component the servers wait for all members of the last
+// one, including lost ones. Once they have found each other, they are made primary as an operator would do it,
+// unless a halted member is ahead of them all.
 func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, evictTimeout, fmt.Errorf("the others still count it after %v", evictTimeout))
-	defer cancel()
-	ctx, refuse := context.WithCancelCause(ctx)
-	defer refuse(nil)
 	var since time.Time // when they were first seen to wait
 	var forced error    // of the last attempt to make them primary
-	return c.Servers.Await(ctx, func(ctx context.Context) error {
-		err := checkAgreement(ctx, servers)
+	return c.AwaitGivenUp(ctx, func(ctx context.Context) error {
+		err := c.CheckAgreement(ctx, servers)
 		switch {
 		case err == nil:
 			return nil
@@ -165,15 +184,12 @@ func (c *cluster) AwaitAgreement(ctx context.Context, servers []*mysql.Server) e
 			since = time.Now()
 		case time.Since(since) > stuckAfter:
 			since = time.Time{}
-			if forced = c.forcePrimary(ctx, servers); errors.Is(forced, ErrBehind) {
-				refuse(forced)
-			}
+			forced = c.forcePrimary(ctx, servers)
 		}
 		return errors.Join(err, forced)
 	})
 }
 
-// forcePrimary makes servers without a primary component one.
 func (c *cluster) forcePrimary(ctx context.Context, servers []*mysql.Server) error {
 	first, most := servers[0], status{Last: -1}
 	for _, s := range servers {
