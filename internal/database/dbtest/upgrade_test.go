@@ -17,6 +17,7 @@ var upgradeVariants = map[string][]Config{
 	"redis":     redisVariants,
 	"valkey":    redisVariants,
 	"cassandra": {{Options: database.Options{"ring_delay": "4s", "phi_convict_threshold": 5, "start_timeout": "1h"}}},
+	"hbase":     {{Options: database.Options{"regions": 3}}},
 }
 
 var redisVariants = []Config{

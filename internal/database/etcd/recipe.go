@@ -7,17 +7,8 @@ import (
 	"skerry/internal/install"
 )
 
-// mainSource is a command of its own, because go install refuses a module with replace directives.
-const mainSource = `package main
-
-import (
-	"os"
-
-	"go.etcd.io/etcd/server/v3/etcdmain"
-)
-
-func main() { etcdmain.Main(os.Args) }
-`
+// mainPackage is built in a module of its own, because go install refuses a module with replace directives.
+const mainPackage = "go.etcd.io/etcd/server/v3"
 
 var (
 	//go:embed build.mod
@@ -35,7 +26,7 @@ var Recipe = install.Recipe{
 	Name: Name, Series: "3.7", Released: "2026-07",
 	Summary:     "etcd (built with the Go toolchain)",
 	Wanted:      install.ByTests,
-	Prepare:     install.GoProgram{Name: "etcd", Main: []byte(mainSource), Module: module, Sums: sums}.Build,
+	Prepare:     install.GoProgram{Name: "etcd", Package: mainPackage, Module: module, Sums: sums}.Build,
 	Programs:    []string{"etcd"},
 	VersionArgs: []string{"--version"},
 	Version:     findVersion,
@@ -47,7 +38,7 @@ var Recipes = []install.Recipe{
 	{ // the step of a rolling upgrade from 3.5 to 3.7
 		Name: Name, Series: "3.6", Released: "2025-05",
 		Summary: "etcd (built with the Go toolchain)", Wanted: install.ByConformance,
-		Prepare:  install.GoProgram{Name: "etcd", Main: []byte(mainSource), Module: module36, Sums: sums36}.Build,
+		Prepare:  install.GoProgram{Name: "etcd", Package: mainPackage, Module: module36, Sums: sums36}.Build,
 		Programs: []string{"etcd"}, VersionArgs: []string{"--version"}, Version: findVersion,
 	},
 	{

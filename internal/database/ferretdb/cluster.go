@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"skerry/internal/database"
@@ -40,6 +41,9 @@ func (d *FerretDB) Start(ctx context.Context, env database.Env) (database.Cluste
 	if err != nil {
 		return nil, err
 	}
+	if strings.HasPrefix(env.Installation.Version, "2.") && o.backend != "" {
+		return nil, fmt.Errorf("%w: backend: FerretDB 2 stores its data in its own PostgreSQL; use database: ferretdb@1.24", ErrOption)
+	}
 	c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, env), options: o, node: env.Nodes[0]}
 	c.addr = net.JoinHostPort(c.node.Addr(), strconv.Itoa(o.port))
 	c.Add(c.node)
@@ -62,10 +66,8 @@ func (c *cluster) start(ctx context.Context) error {
 		return fmt.Errorf("making the directory of ferretdb: %w", err)
 	}
 	c.ReportProgress("starting ferretdb on %s", c.node.Name())
-	if c.options.backend == backendPostgreSQL {
-		if err := c.startPostgres(ctx); err != nil {
-			return err
-		}
+	if err := c.startBackend(ctx); err != nil {
+		return err
 	}
 	if err := c.launch(ctx); err != nil {
 		return err
@@ -73,30 +75,57 @@ func (c *cluster) start(ctx context.Context) error {
 	return ctx.Err() // a fast start may not have checked the context
 }
 
-func (c *cluster) startPostgres(ctx context.Context) error {
-	db := postgres.New()
-	in, err := db.Find("", "")
-	if err != nil {
-		return fmt.Errorf("starting the backend of ferretdb: %w", err)
+// documentDB is the extension with the settings that FerretDB's documentation asks for. Its background jobs connect as
+// clients, and the server does not listen on localhost, which is their default.
+func (c *cluster) documentDB() postgres.Extension {
+	return postgres.Extension{SQL: "CREATE EXTENSION documentdb CASCADE", Config: []string{
+		"shared_preload_libraries = 'pg_cron,pg_documentdb_core,pg_documentdb'",
+		"cron.database_name = 'postgres'",
+		"cron.host = '" + c.node.Addr() + "'",
+	}}
+}
+
+// startBackend starts the PostgreSQL that stores the data, if there is one.
+func (c *cluster) startBackend(ctx context.Context) (err error) {
+	db, env := postgres.New(), c.Env
+	env.Nodes, env.Options = env.Nodes[:1], nil
+	switch {
+	case c.isSecond():
+		c.backend, err = db.StartWith(ctx, env, c.documentDB())
+	case c.options.backend == backendPostgreSQL:
+		if env.Installation, err = db.Find("", ""); err == nil {
+			c.backend, err = db.Start(ctx, env)
+		}
 	}
-	env := c.Env
-	env.Nodes, env.Installation, env.Options = env.Nodes[:1], in, nil
-	if c.backend, err = db.Start(ctx, env); err != nil {
+	if err != nil {
 		return fmt.Errorf("starting the backend of ferretdb: %w", err)
 	}
 	return nil
 }
 
-func (c *cluster) launch(ctx context.Context) error {
-	args := []string{"-listen", c.addr, "-handler", c.options.backend}
-	if c.backend == nil {
-		args = append(args, "-sqlite-url", "file:"+filepath.Join(c.dir(), "data")+"/")
-	} else {
-		args = append(args, "-postgresql-url", "postgres://postgres@"+c.backend.Properties()[postgres.PropHosts]+"/postgres")
+// isSecond reports whether the cluster runs FerretDB 2.
+func (c *cluster) isSecond() bool { return strings.HasPrefix(c.Env.Installation.Version, "2.") }
+
+// arguments are those of the process.
+func (c *cluster) arguments() []string {
+	store := ""
+	if c.backend != nil {
+		store = "postgres://postgres@" + c.backend.Properties()[postgres.PropHosts] + "/postgres"
 	}
+	switch {
+	case c.isSecond():
+		return []string{"--listen-addr=" + c.addr, "--postgresql-url=" + store, "--state-dir=" + filepath.Join(c.dir(), "data"),
+			"--no-auth", "--telemetry=disable", "--debug-addr=-", "--log-level=warn"}
+	case c.backend != nil:
+		return []string{"-listen", c.addr, "-handler", backendPostgreSQL, "-postgresql-url", store}
+	}
+	return []string{"-listen", c.addr, "-handler", backendSQLite, "-sqlite-url", "file:" + filepath.Join(c.dir(), "data") + "/"}
+}
+
+func (c *cluster) launch(ctx context.Context) error {
 	d, err := c.Servers.Start(ctx, c.node, daemon.Spec{
 		Command: host.Command{
-			Name: Name, Path: c.Env.Installation.Programs[Name], Args: args, Env: c.Env.Installation.Env,
+			Name: Name, Path: c.Env.Installation.Programs[Name], Args: c.arguments(), Env: c.Env.Installation.Env,
 			Dir: c.dir(), Log: filepath.Join(c.dir(), "ferretdb.log"),
 		},
 		Ports: []int{c.options.port}, Grace: stopGrace,
@@ -117,7 +146,7 @@ func (c *cluster) Ready(ctx context.Context) error { return c.admin.Ping(ctx) }
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	m := database.Member{Node: c.node.Name(), State: "unreachable"}
 	if n, err := c.admin.Count(ctx); err == nil {
-		m.State, m.Share, m.Rows = c.options.backend, 1, n
+		m.State, m.Share, m.Rows = "serving", 1, n
 	}
 	return []database.Member{m}, ctx.Err()
 }

@@ -1,53 +1,25 @@
-// Package ferretdb is FerretDB: MongoDB's protocol in front of SQLite or PostgreSQL, one
-// process on one node. It has no replica sets and no shards. It lets a client of MongoDB run
-// for real where no mongod is available.
+// Package ferretdb is FerretDB: MongoDB's protocol in front of a database on the same node, without replica sets
+// and shards. It lets a client of MongoDB run for real where no mongod is available.
 //
-//	driver ─► ferretdb 27017 ─► SQLite, files in the node's folder
-//	                       └──► PostgreSQL on the same node (backend: postgresql)
+//	driver ─► ferretdb 27017 ─► PostgreSQL with the extension DocumentDB (FerretDB 2)
+//	                       ├──► SQLite, files in the node's folder         (FerretDB 1)
+//	                       └──► PostgreSQL (backend: postgresql)           (FerretDB 1)
 //
-// FerretDB's own command cannot be built from its module. `skerry install ferretdb` builds the
-// small program in helper around its library, with the Go toolchain.
+// `skerry install ferretdb` builds FerretDB with the Go toolchain.
 package ferretdb
 
 import (
-	_ "embed"
 	"errors"
-	"strings"
 
 	"skerry/internal/database"
 	"skerry/internal/database/mongodb"
-	"skerry/internal/install"
 )
 
 // Name is the name of FerretDB in experiments.
 const Name = "ferretdb"
 
-// memory: 44 MB were measured with SQLite and 200 records of 1 kB; a read loads the whole table.
-const memory = 100 << 20
-
-// The helper's source is a separate module, since only it needs its dependencies.
-var (
-	//go:embed helper/main.go
-	source []byte
-	//go:embed helper/helper.mod
-	module []byte
-	//go:embed helper/helper.sum
-	sums []byte
-)
-
-// Recipe builds FerretDB. helper.sum pins the checksums of its modules.
-var Recipe = install.Recipe{
-	Name:        Name,
-	Summary:     "FerretDB, MongoDB's protocol on SQLite or PostgreSQL (built with the Go toolchain)",
-	Wanted:      install.ByConformance,
-	Prepare:     install.GoProgram{Name: Name, Main: source, Module: module, Sums: sums}.Build,
-	Programs:    []string{Name},
-	VersionArgs: []string{"-version"},
-	Version: func(output string) string {
-		_, version, _ := strings.Cut(strings.TrimSpace(output), "ferretdb v")
-		return version
-	},
-}
+// memory is that of FerretDB 2 and its PostgreSQL.
+const memory = 300 << 20
 
 // ErrOption marks an option that cannot be used.
 var ErrOption = errors.New("invalid option of ferretdb")
@@ -66,7 +38,7 @@ type options struct {
 func parseOptions(given database.Options) (options, error) {
 	r := database.ReadOptions(ErrOption, given, "backend", "port")
 	o := options{
-		backend: r.Choice("backend", backendSQLite, backendSQLite, backendPostgreSQL),
+		backend: r.Choice("backend", "", backendSQLite, backendPostgreSQL),
 		port:    r.Int("port", 1, 65535, defaultPort),
 	}
 	return o, r.Err()
@@ -92,16 +64,16 @@ func (*FerretDB) Check(_ int, given database.Options) error {
 }
 
 func (*FerretDB) Find(version, from string) (database.Installation, error) {
-	return database.Find([]install.Recipe{Recipe}, version, from)
+	return database.Find(Recipes, version, from)
 }
 
 // About describes FerretDB to the laboratory and its documentation.
 var About = database.About{
-	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
+	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Row: database.Row{Note: "(Go toolchain)", Replicas: "no", Smallest: "1 node"},
 	Smoke: database.Smoke{
-		Text: "Does FerretDB work here? One node that carries it, the client 5 ms away, YCSB's workload A " +
-			"on 200 records: FerretDB reads a whole table to find a record.",
+		Text: "Does FerretDB work here? One node, the client 5 ms away, YCSB's workload A on 200 records: " +
+			"FerretDB 1 reads a whole table to find a record.",
 		Topology: "{sites: [{name: n1}], defaults: {rtt: 5ms}}",
 		Workload: "{name: a, records: 200, threads: 4}",
 	},

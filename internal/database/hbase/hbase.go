@@ -112,11 +112,6 @@ func (*HBase) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
 }
 
-// Upgrades implements database.Upgradable: none, by https://hbase.apache.org/book.html#upgrading.
-func (*HBase) Upgrades() database.Upgrades {
-	return database.Upgrades{Recipes: Recipes, Rule: "HDFS, masters and RegionServers are upgraded role by role, and a node has several roles"}
-}
-
 func (*HBase) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	return start(ctx, env)
 }

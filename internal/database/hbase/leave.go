@@ -300,6 +300,11 @@ func (c *cluster) startMember(ctx context.Context, node host.Host, began time.Ti
 	if err != nil {
 		return err
 	}
+	return c.awaitListed(ctx, node, began, servers)
+}
+
+// awaitListed returns when master and NameNode list a node's servers, which began to start after began.
+func (c *cluster) awaitListed(ctx context.Context, node host.Host, began time.Time, servers []*daemon.Daemon) error {
 	if err := c.awaitState(ctx, func(ctx context.Context) error { return c.checkListed(ctx, node, began) }, servers...); err != nil {
 		return err
 	}

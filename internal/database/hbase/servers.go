@@ -75,7 +75,11 @@ func (c *cluster) startServers(ctx context.Context, h host.Host, joining bool) (
 }
 
 func (c *cluster) startRole(ctx context.Context, h host.Host, r role, joining bool) (*daemon.Daemon, error) {
-	spec := r.spec(c.Env.Installation, c.site(h))
+	installation := c.Env.Installation
+	if r.name == hMaster.name || r.name == regionServer.name { // upgrades leave HDFS and ZooKeeper as they are
+		installation = c.Installation(h.Name())
+	}
+	spec := r.spec(installation, c.site(h))
 	spec.Joining = joining
 	return c.Servers.Start(ctx, h, spec)
 }

@@ -31,21 +31,33 @@ var (
 
 // Start implements database.Database: the primary first, then its clones, concurrently.
 func (d *Postgres) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
+	return d.StartWith(ctx, env, Extension{})
+}
+
+// Extension is what a cluster needs for an extension.
+type Extension struct {
+	Config []string // lines of postgresql.conf
+	SQL    string   // run once on the primary
+}
+
+// StartWith starts a cluster with an extension.
+func (d *Postgres) StartWith(ctx context.Context, env database.Env, e Extension) (database.Cluster, error) {
 	o, err := parseOptions(env.Options)
 	if err != nil {
 		return nil, err
 	}
+	o.config = append(o.config, e.Config...)
 	if env.Nodes, err = database.OrderFirst(env.Nodes, "primary", o.primary); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrOption, err)
 	}
 	c := &cluster{Cluster: daemon.NewCluster[*member](Name, env), options: o}
-	if err := c.start(ctx); err != nil {
+	if err := c.start(ctx, e.SQL); err != nil {
 		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 	}
 	return c, nil
 }
 
-func (c *cluster) start(ctx context.Context) error {
+func (c *cluster) start(ctx context.Context, extension string) error {
 	c.ReportProgress("starting the primary on %s", c.Env.Nodes[0].Name())
 	first := newMember(c.Env.Nodes[0], c.options)
 	c.Add(first)
@@ -80,6 +92,9 @@ func (c *cluster) start(ctx context.Context) error {
 		return err
 	}
 	return first.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) error {
+		if _, err := rows(ctx, conn, extension); err != nil {
+			return fmt.Errorf("creating the extension: %w", err)
+		}
 		return ensureTable(ctx, conn, defaultTable, defaultPrefix, defaultFields)
 	})
 }
