@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/install"
 )
 
 var (
@@ -42,7 +43,7 @@ func (d *Redis) ServerVersion(ctx context.Context, server string, properties map
 // Redis that they resemble; they are named.
 func (k kind) infoVersion(info string) string {
 	for _, product := range []string{Valkey, "dragonfly", Name} {
-		switch v := versionIn(`\b` + product + `_version:(\S+)`)(info); {
+		switch v := install.MatchVersion(`\b` + product + `_version:(\S+)`)(info); {
 		case v != "" && product == k.name:
 			return v
 		case v != "":

@@ -21,7 +21,6 @@ import (
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/realtime"
-	"skerry/internal/lab"
 	"skerry/internal/record"
 	"skerry/internal/record/metric"
 	"skerry/internal/run/live"
