@@ -20,6 +20,7 @@ import (
 	"skerry/internal/base/strict"
 	"skerry/internal/database/all"
 	"skerry/internal/kernel/realtime"
+	"skerry/internal/kernel/rootless"
 	"skerry/internal/record"
 	"skerry/internal/report/choice"
 	"skerry/internal/run/choose"
@@ -177,8 +178,8 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 		needs.Repetitions = f.repetitions
 	}
 	for _, name := range f.add {
-		if len(needs.Consider) > 0 && !slices.Contains(needs.Consider, name) {
-			needs.Consider = slices.Insert(needs.Consider, 0, name)
+		if o := (choose.Considered{Name: name}); len(needs.Consider) > 0 && !slices.Contains(needs.Consider, o) {
+			needs.Consider = slices.Insert(needs.Consider, 0, o)
 		}
 	}
 	how := choose.Options{Exhaustive: f.exhaustive}
@@ -191,10 +192,25 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 		how.Memory = machine.MemoryBytes
 	}
 	contest, err := choose.Plan(needs, dir, all.Registry(), how)
-	if err == nil {
-		contest.Elsewhere = elsewhere
+	if err != nil {
+		return nil, err
 	}
-	return contest, err
+	contest.Elsewhere = elsewhere
+	if elsewhere && contest.OwnClusters() {
+		return nil, advice.With(fmt.Errorf("%w: clusters of your own are measured from this machine", choose.ErrNeeds), "leave out --on and --machines")
+	}
+	return contest, checkRights(contest)
+}
+
+// checkRights refuses clusters of the user's next to labs without root: the labs would be in a user namespace, whose
+// network has no way to the clusters.
+func checkRights(contest *choose.Contest) error {
+	needed, err := rootless.Needed()
+	if err != nil || !contest.OwnClusters() || !contest.NeedsLab() || !needed && !rootless.Inside() {
+		return err
+	}
+	return advice.With(fmt.Errorf("%w: labs and clusters of your own are measured in one choice by root only", choose.ErrNeeds),
+		"run this command as root, or consider only one kind")
 }
 
 // race measures the candidates until the answer is clear or the budget is spent.
@@ -210,7 +226,7 @@ func (a *app) race(ctx context.Context, f chooseFlags, contest *choose.Contest) 
 		launch = func(ctx context.Context, c runner.Config) (string, error) {
 			return dispatch.Run(ctx, dispatch.Config{Config: c, On: f.engine.on, Options: f.engine.options, Cancel: cancel})
 		}
-	} else if err := a.prepare(ctx); err != nil {
+	} else if err := a.prepareRun(ctx, contest.NeedsLab()); err != nil {
 		return err
 	}
 	if f.machines != "" {
@@ -297,6 +313,10 @@ func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 		return a.PrintJSON(map[string]any{"candidates": contest.Candidates, "left": contest.Excluded, "notes": contest.Notes})
 	}
 	for _, c := range contest.Candidates {
+		if c.Own != "" {
+			a.showOwn(c, contest.Needs.Load.Records)
+			continue
+		}
 		fmt.Fprintf(a.Out, "%s (reads %s)\n    gives up: %s\n", c.Label(), c.Reads, c.GivesUp)
 		if c.Reduced != "" {
 			fmt.Fprintf(a.Out, "    on %s: %s\n", strings.Join(c.Members, ", "), c.Reduced)
@@ -309,4 +329,16 @@ func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 		fmt.Fprintf(a.Out, "excluded: %s: %s\n", l.Who, l.Why)
 	}
 	return nil
+}
+
+// showOwn prints what trials do to a cluster that Skerry did not start, and what they cannot measure there.
+func (a *app) showOwn(c choose.Candidate, records int64) {
+	fmt.Fprintf(a.Out, "%s at %s\n    each trial writes up to %d records, and what its workload inserts, to a table skerry_... of its own, and drops it\n",
+		c.Label(), c.Location, records)
+	for _, command := range c.Commands {
+		fmt.Fprintf(a.Out, "    runs here: %s\n", command)
+	}
+	for _, lack := range c.NotMeasured {
+		fmt.Fprintf(a.Out, "    not measured: %s\n", lack)
+	}
 }

@@ -20,7 +20,6 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/database/custom"
 	"skerry/internal/database/external"
-	"skerry/internal/experiment"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/lab"
 	"skerry/internal/load"
@@ -109,9 +108,9 @@ func addCommands(root *cobra.Command, a *app) {
 // prepare prepares a command that creates labs: see labprep.Prepare.
 func (a *app) prepare(ctx context.Context) error { return labprep.Prepare(ctx, a.App, a.stateDir) }
 
-// prepareRun prepares a command that runs an experiment: see labprep.Prepare. It drops the tables of killed runs. Trials
+// prepareRun prepares a command that runs trials: see labprep.Prepare. It drops the tables of killed runs. Trials
 // on clusters that Skerry did not start need no rights, and are not moved to a user namespace, which has another network.
-func (a *app) prepareRun(ctx context.Context, e experiment.Experiment) error {
+func (a *app) prepareRun(ctx context.Context, needsLab bool) error {
 	dropped, err := external.Sweep(ctx, external.ScratchRoot(""), all.Databases())
 	if len(dropped) > 0 {
 		fmt.Fprintf(a.Err, "dropped the tables of a killed run: %s\n", strings.Join(dropped, ", "))
@@ -122,7 +121,7 @@ func (a *app) prepareRun(ctx context.Context, e experiment.Experiment) error {
 			fmt.Fprintln(a.Err, "  "+next)
 		}
 	}
-	if !e.NeedsLab() {
+	if !needsLab {
 		return nil
 	}
 	return a.prepare(ctx)

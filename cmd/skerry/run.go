@@ -152,7 +152,7 @@ func (a *app) run(ctx context.Context, f runFlags, file string) (err error) {
 		return err
 	}
 	if !onEngine {
-		if err := a.prepareRun(ctx, c.Experiment); err != nil {
+		if err := a.prepareRun(ctx, c.Experiment.NeedsLab()); err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func (a *app) runOnly(ctx context.Context, f runFlags, c runner.Config) error {
 	if err != nil {
 		return err
 	}
-	if err := a.prepareRun(ctx, c.Experiment); err != nil {
+	if err := a.prepareRun(ctx, c.Experiment.NeedsLab()); err != nil {
 		return err
 	}
 	return runner.Work(ctx, f.resume, c, only)

@@ -17,6 +17,8 @@ type External interface {
 	Database
 	// ServerProperties returns the client properties for servers (host:port) and a table.
 	ServerProperties(servers []string, table string) map[string]string
+	// ServerVersion asks one server (host:port) for its version, as a client with these properties.
+	ServerVersion(ctx context.Context, server string, properties map[string]string) (string, error)
 }
 
 // TableManager counts and drops tables with more than the operations of one client.

@@ -277,6 +277,7 @@ func (s *Server) validateNeeds(t Text) Checked {
 	if err != nil {
 		return wrong(err)
 	}
+	c.command = contest.FirstCommand()
 	c.Valid, c.EstimateS = true, contest.Needs.Budget.Duration().Seconds()
 	for _, x := range contest.Candidates {
 		c.Candidates = append(c.Candidates, x.Label())

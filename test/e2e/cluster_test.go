@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -18,8 +20,11 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"skerry/internal/database"
 	"skerry/internal/database/redis"
+	"skerry/internal/evidence/race"
 	"skerry/internal/record"
+	"skerry/internal/run/choose"
 	"skerry/internal/testkit"
 )
 
@@ -37,6 +42,11 @@ func (b *bench) startServer(addr string, args ...string) ownServer {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	return b.startRedis(in, addr, args...)
+}
+
+func (b *bench) startRedis(in database.Installation, addr string, args ...string) ownServer {
+	b.t.Helper()
 	host, port, _ := strings.Cut(addr, ":")
 	cmd := exec.Command(in.Programs["redis-server"], append([]string{
 		"--bind", host, "--port", port, "--save", "", "--protected-mode", "no", "--dir", b.t.TempDir()}, args...)...)
@@ -113,11 +123,126 @@ func TestOwnServerIsMeasured(t *testing.T) {
 			t.Errorf("trial %d: round trips before the workload: %+v", trial.ID, l)
 		}
 	}
+	version := b.installedVersion()
+	d, err := record.Open(b.path("runs/latest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := slices.Collect(maps.Values(d.Run.Versions.Databases)); len(all) != 1 || all[0] != version || sum.Trials[0].Machine.Database != version {
+		t.Errorf("the record has versions %v, and the trial %q, want %s", all, sum.Trials[0].Machine.Database, version)
+	}
 	if after := s.checksum(); after != before {
 		t.Errorf("the server has %s, and had %s", after, before)
 	}
 	for _, args := range [][]string{{"report"}, {"compare", "runs/latest", "runs/latest"}} {
 		b.run(0, args...)
+	}
+}
+
+// installedVersion is the version of Redis that tests start.
+func (b *bench) installedVersion() string {
+	b.t.Helper()
+	in, err := redis.New().Find("", "")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return in.Version
+}
+
+// Servers of different versions, and the versions of several trials, are all in the record.
+func TestVersionsOfServers(t *testing.T) {
+	testkit.Need(t, testkit.Installed(redis.Recipes[1]))
+	b := newBench(t)
+	old, err := redis.New().Find(redis.Recipes[1].Series, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := b.startServer(testkit.Address(t)), b.startRedis(old, testkit.Address(t))
+	script := fmt.Sprintf("if test -e asked; then echo %s; else touch asked; echo %s; fi", second.addr, first.addr)
+	file := b.write("own.yaml", onCluster("{servers_from: '"+script+"'}", brief, "repetitions: 2"))
+	b.run(0, "run", file)
+	versions := func() string {
+		t.Helper()
+		d, err := record.Open(b.path("runs/latest"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(slices.Collect(maps.Values(d.Run.Versions.Databases)), " and ")
+	}
+	if got, want := versions(), b.installedVersion()+"; "+old.Version; got != want {
+		t.Errorf("the record has version %q, want %q", got, want)
+	}
+	b.run(0, "run", b.write("both.yaml", onCluster(fmt.Sprintf("[%q, %q]", first.addr, second.addr), brief)))
+	want := fmt.Sprintf("%s (%s), %s (%s)", old.Version, second.addr, b.installedVersion(), first.addr)
+	if notes := strings.Join(b.summary(b.path("runs/latest")).Trials[0].Verdict.Notes, "\n"); versions() != want || !strings.Contains(notes, want) {
+		t.Errorf("the record has version %q and notes %q, want %q", versions(), notes, want)
+	}
+}
+
+// A choice between one's own cluster and a database in a lab: the cluster's bad day and its costs are not measured, and
+// said so. Its command runs in the folder of the needs file.
+func TestOwnClusterInChoice(t *testing.T) {
+	b := newBench(t)
+	s := b.startServer(testkit.Address(t))
+	s.addForeign()
+	before := s.checksum()
+	b.write("servers", s.addr)
+	const own = "load: {workload: a, target: 100, records: 200, threads: 4}\nmust: [p99 < 5s, availability > 50%]\nmeasure: 1s\nlasts: 1s\n" +
+		"repetitions: 1\nbudget: 80s\nseed: 1\n"
+	const cluster = "{name: mine, database: {name: redis, cluster: {servers_from: cat servers}}}"
+	alone := b.write("alone.yaml", own+"prefer: [p99]\nconsider: ["+cluster+"]\n")
+	r := b.run(0, "choose", alone, "--plan")
+	contains(t, r.stdout.String(), "mine (redis) at servers that cat servers prints", "runs here: cat servers", "up to 200 records")
+	r = b.command("choose", alone).start()
+	switch code := r.wait(); {
+	case code == 0:
+		contains(t, r.stdout.String(), "Use mine (redis): p99 ")
+	case code == 1 && strings.Contains(r.stdout.String(), "no usable trial on the quiet day: "): // other tests took the processors
+		t.Log(r.stdout.String())
+	default:
+		t.Errorf("exit %d\n%s\n%s", code, r.stdout.String(), r.stderr.String())
+	}
+	both := b.write("both.yaml", own+"cloud: {sites: [a, b, c], defaults: {rtt: 1ms}}\nclient: a\nbad_days: [killed: any]\n"+
+		"prefer: [p99, cost.memory]\nconsider: ["+cluster+", redis]\n")
+	r = b.command("choose", both, "--json", "--out", b.path("both")).start()
+	r.wait() // it depends on other tests whether a trial counts
+	var a choose.Answer
+	if err := json.Unmarshal([]byte(r.stdout.String()), &a); err != nil {
+		t.Fatal(err, r.stderr.String())
+	}
+	const never = "bad days were not tried: Skerry cannot break this cluster"
+	i := slices.IndexFunc(a.Candidates, func(v choose.Verdict) bool { return v.Own == "mine" })
+	if i < 0 || len(a.Candidates) < 2 {
+		t.Fatalf("the candidates are %+v", a.Candidates)
+	}
+	t.Log(a.Sentence)
+	switch v := a.Candidates[i]; v.Out {
+	case race.Partly:
+		if v.Version != b.installedVersion() {
+			t.Errorf("its version is %s", v.Version)
+		}
+		contains(t, a.Sentence, "mine (redis) had p99 ", never)
+	case race.Void, race.Worse:
+		t.Log(v.Why)
+	default:
+		t.Errorf("the cluster is %q: %s", v.Out, v.Why)
+	}
+	for _, n := range a.Candidates[i].Needs {
+		if n.Day != race.Quiet && (n.State != choose.NotMeasured || n.Why != never) {
+			t.Errorf("%+v, want %s", n, choose.NotMeasured)
+		}
+	}
+	pages, err := filepath.Glob(b.path("both/*/answer.html"))
+	if err != nil || len(pages) != 1 {
+		t.Fatal(pages, err)
+	}
+	page, err := os.ReadFile(pages[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(page), never, "cost.memory is not measured")
+	if after := s.checksum(); after != before {
+		t.Errorf("the server has %s, and had %s", after, before)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestExternalDatabases(t *testing.T) {
 			names = append(names, a.Name)
 		}
 	}
-	want := []string{"redis", "valkey", "etcd", "postgres", "mongodb", "ferretdb", "galera", "mysql-group-replication", "mysql-ndb", "cassandra"}
+	want := []string{"redis", "valkey", "etcd", "postgres", "mongodb", "ferretdb", "galera", "mysql-group-replication", "mysql-ndb", "hbase", "cassandra", "hydra"}
 	if !slices.Equal(names, want) {
 		t.Errorf("%v, want %v as docs/howto/own-cluster.md lists them", names, want)
 	}

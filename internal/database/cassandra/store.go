@@ -121,6 +121,22 @@ func (*Cassandra) ServerProperties(servers []string, _ string) map[string]string
 	return map[string]string{PropHosts: strings.Join(servers, ","), PropSchema: schemaExtend}
 }
 
+// ServerVersion implements database.External: the version of Cassandra that a server is or resembles.
+func (*Cassandra) ServerVersion(ctx context.Context, server string, properties map[string]string) (version string, err error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return "", err
+	}
+	s.hosts, s.contactOnly = server, true
+	st, err := openStore(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	defer st.session.Close()
+	err = st.session.Query("SELECT release_version FROM system.local").ScanContext(ctx, &version)
+	return version, err
+}
+
 // CountTable implements database.TableManager. It counts range by range, since one query over a large table takes longer
 // than a server allows.
 func (*Cassandra) CountTable(ctx context.Context, properties map[string]string) (int64, error) {

@@ -51,6 +51,9 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 			t.Fatal(err)
 		}
 		fill(t, ext, c)
+		if v := c.(*external.Cluster).Version(); s.in.Version == "" || !strings.Contains(v, s.in.Version) {
+			t.Errorf("the servers report version %q, and %q is installed", v, s.in.Version)
+		}
 		return scratch, c
 	}
 

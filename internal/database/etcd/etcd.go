@@ -16,6 +16,7 @@ package etcd
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -67,6 +68,20 @@ func (d *Etcd) Open(ctx context.Context, properties map[string]string) (load.Cli
 // ServerProperties implements database.External.
 func (*Etcd) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropEndpoints: strings.Join(servers, ",")}
+}
+
+// ServerVersion implements database.External.
+func (*Etcd) ServerVersion(ctx context.Context, server string, _ map[string]string) (_ string, err error) {
+	c, err := dialMember(server, nil)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, closeClient(c)) }()
+	s, err := c.Status(ctx, server)
+	if err != nil {
+		return "", err
+	}
+	return s.Version, nil
 }
 
 // About describes etcd to the laboratory and its documentation.

@@ -27,7 +27,9 @@ type Cluster struct {
 	scratch    string // directory for the name of the table
 	servers    []string
 	properties map[string]string
-	started    bool // by the command up
+	started    bool   // by the command up
+	version    string // of the servers
+	notes      []string
 }
 
 var _ database.Cluster = (*Cluster)(nil)
@@ -79,11 +81,15 @@ func (c *Cluster) start(ctx context.Context, env database.Env) error {
 	if err != nil {
 		return err
 	}
-	return c.await(ctx, func(ctx context.Context) error { return c.makeTable(ctx, table) })
+	if err := c.await(ctx, func(ctx context.Context) error { return c.makeTable(ctx, table) }); err != nil {
+		return err
+	}
+	c.askVersions(ctx)
+	return nil
 }
 
 func (c *Cluster) command(name, text string) process.ShellCommand {
-	return process.ShellCommand{Name: name, Text: text, Dir: c.database.dir, Timeout: c.database.spec.Timeout.Duration()}
+	return process.ShellCommand{Name: name, Text: text, Dir: c.database.spec.Dir, Timeout: c.database.spec.Timeout.Duration()}
 }
 
 // findServers sets the servers.

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ import (
 )
 
 // Spec describes a cluster that Skerry did not start. Commands are lines for /bin/sh. They run on the machine that runs
-// skerry, in the directory of the experiment file, with the environment of skerry.
+// skerry, with the environment of skerry.
 type Spec struct {
 	// Servers are the addresses of servers, HOST:PORT.
 	Servers []string `yaml:"servers" json:"servers,omitempty"`
@@ -45,6 +46,8 @@ type Spec struct {
 	Ready string `yaml:"ready" json:"ready,omitempty"`
 	// Down is a command that removes the cluster after the trial, also after a failure and after Ctrl-C.
 	Down string `yaml:"down" json:"down,omitempty"`
+	// Dir is the directory of these commands, relative to this file; by default it is that of this file.
+	Dir string `yaml:"dir" json:"dir,omitempty"`
 	// Timeout bounds each of these commands, and the time until all servers accept connections.
 	Timeout unit.Duration `yaml:"timeout" json:"timeout" jsonschema:"default=5m"`
 	// Properties are further properties of the clients, such as redis.user (see databases.md).
@@ -128,18 +131,20 @@ const connectTimeout = 5 * time.Second
 // Database is a database whose cluster Skerry did not start.
 type Database struct {
 	database.External
-	spec Spec
-	dir  string // of commands
+	spec Spec // with the full path of the commands' directory
 }
 
-// New returns the database d for the cluster of a spec, whose commands run in dir.
+// New returns the database d for the cluster of a spec in a file in dir.
 func New(d database.Database, s Spec, dir string) (*Database, error) {
 	e, ok := d.(database.External)
 	if !ok {
 		return nil, advice.With(fmt.Errorf("%w: %s on a cluster that Skerry did not start", database.ErrUnsupported, d.Name()),
 			"let Skerry start it: remove cluster, and give a topology")
 	}
-	return &Database{External: e, spec: s, dir: dir}, nil
+	if !filepath.IsAbs(s.Dir) {
+		s.Dir = filepath.Join(dir, s.Dir)
+	}
+	return &Database{External: e, spec: s}, nil
 }
 
 var _ database.Configurable = (*Database)(nil)
@@ -190,7 +195,7 @@ func (d *Database) clientProperties(servers []string, table string) map[string]s
 
 // Find implements database.Database: nothing is installed.
 func (d *Database) Find(string, string) (database.Installation, error) {
-	return database.Installation{Database: d.Name(), Version: "unknown"}, nil
+	return database.Installation{Database: d.Name(), Version: UnknownVersion}, nil
 }
 
 // Start implements database.Database. It starts the cluster, waits until it serves, and lets a client create the

@@ -134,9 +134,22 @@ func (a admin) queryDataNodes(ctx context.Context) (map[string]dataNodeState, er
 	return nodes, err
 }
 
-func (a admin) createTable(ctx context.Context, durability string, regions int) error {
+// createTable creates a table, unless it exists.
+func (a admin) createTable(ctx context.Context, table, family, durability string, regions int) error {
 	_, err := a.query(ctx, append([]string{"create", table, family, durability}, splitKeys(regions)...)...)
 	return err
+}
+
+// countRows counts the rows of a table: scans of keys, all regions at the same time.
+func (a admin) countRows(ctx context.Context, table string) (total int64, err error) {
+	rows, err := a.queryNumbers(ctx, "count", table)
+	if err != nil {
+		return 0, fmt.Errorf("counting rows: %w", err)
+	}
+	for _, n := range rows {
+		total += n
+	}
+	return total, nil
 }
 
 // splitKeys are the keys at which a table is cut into so many regions, from YCSB's
@@ -256,18 +269,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// Count implements database.Cluster: scans of keys, all regions at the same time.
-func (c *cluster) Count(ctx context.Context) (int64, error) {
-	rows, err := c.admin.queryNumbers(ctx, "count", table)
-	if err != nil {
-		return 0, fmt.Errorf("counting rows: %w", err)
-	}
-	var total int64
-	for _, n := range rows {
-		total += n
-	}
-	return total, nil
-}
+func (c *cluster) Count(ctx context.Context) (int64, error) { return c.admin.countRows(ctx, table) }
 
 // Clear implements database.Cluster: the table is truncated and stays cut as it is.
 func (c *cluster) Clear(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +27,8 @@ type client struct {
 
 var (
 	_ load.Retrier    = (*client)(nil)
+	_ load.Counter    = (*client)(nil)
+	_ load.Dropper    = (*client)(nil)
 	_ load.BulkClient = (*client)(nil)
 )
 
@@ -182,12 +185,54 @@ func (d *HBase) Open(ctx context.Context, properties map[string]string) (load.Cl
 	if err != nil {
 		return nil, fmt.Errorf("opening a client of hbase: %w", err)
 	}
-	return &client{bridge: bridge, slot: bridge.acquireSlot(), timeout: s.timeout, release: release}, nil
+	c := &client{bridge: bridge, slot: bridge.acquireSlot(), timeout: s.timeout, release: release}
+	if s.table == "" {
+		return c, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
+	defer cancel()
+	now, err := admin{bridge}.queryState(ctx)
+	if err == nil {
+		err = admin{bridge}.createTable(ctx, s.table, s.family, durabilities["use_default"], regionsPerNode*max(1, len(now.live)))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening a client of hbase at %s: %w", s.quorum, err), c.Close())
+	}
+	return c, nil
+}
+
+// createTimeout bounds the first connection to a cluster and the creation of a table.
+const createTimeout = 30 * time.Second
+
+// ServerProperties implements database.External. The servers are those of ZooKeeper.
+func (*HBase) ServerProperties(servers []string, _ string) map[string]string {
+	return map[string]string{PropQuorum: strings.Join(servers, ",")}
+}
+
+// ServerVersion implements database.External: the version of the master that the servers of ZooKeeper name.
+func (d *HBase) ServerVersion(ctx context.Context, _ string, properties map[string]string) (string, error) {
+	c, err := d.Open(ctx, properties)
+	if err != nil {
+		return "", err
+	}
+	lines, err := admin{c.(*client).bridge}.query(ctx, "version")
+	return strings.Join(lines, ""), errors.Join(err, c.Close())
+}
+
+// Count implements load.Counter.
+func (c *client) Count(ctx context.Context, table string) (int64, error) {
+	return admin{c.bridge}.countRows(ctx, table)
+}
+
+// DropTable implements load.Dropper.
+func (c *client) DropTable(ctx context.Context, table string) error {
+	_, err := admin{c.bridge}.query(ctx, "drop", table)
+	return err
 }
 
 // connect uses the shared bridge if it has the same settings, or starts one.
 func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
-	if s.bridgeAddr != "" && s.isDefault() {
+	if s.bridgeAddr != "" && s.isDefault() && s.table == "" {
 		b, err := dialBridge(ctx, s.bridgeAddr)
 		if err == nil {
 			if err = b.warmUp(ctx); err == nil {
@@ -213,6 +258,9 @@ func (d *HBase) connect(ctx context.Context, s settings) (*bridge, error) {
 	b, err := startLocalBridge(s.bridgeCommand(ctx, files.Local{}))
 	if err != nil {
 		return nil, err
+	}
+	if s.table != "" { // which may be missing
+		return b, nil
 	}
 	if err := b.warmUp(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())

@@ -203,7 +203,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
 	c.ReportProgress("creating the table")
-	if err := c.admin.createTable(ctx, c.options.durability, c.options.regions*len(c.Env.Nodes)); err != nil {
+	if err := c.admin.createTable(ctx, table, family, c.options.durability, c.options.regions*len(c.Env.Nodes)); err != nil {
 		return fmt.Errorf("starting hbase: %w", err)
 	}
 	if err := c.awaitState(ctx, c.checkBalanced); err != nil {

@@ -73,7 +73,7 @@ type HBase struct {
 func New() *HBase { return &HBase{} }
 
 var (
-	_ database.Database = (*HBase)(nil)
+	_ database.External = (*HBase)(nil)
 	_ database.Anchored = (*HBase)(nil)
 
 	_ database.Upgradable = (*HBase)(nil)

@@ -139,6 +139,7 @@ type settings struct {
 	retries, heap          int
 	java, classpath, hosts string
 	bridgeAddr             string
+	table                  string // which a client creates, "" for one that exists
 }
 
 func parseSettings(p map[string]string) (settings, error) {
@@ -156,6 +157,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		timeout: r.Milliseconds(PropTimeout, defaultTimeout), pause: r.Milliseconds(PropPause, defaultPause),
 		retries: r.Int(PropRetries, 0, 1000, defaultRetries), heap: r.Int(PropHeap, minHeap/mib, 1<<20, defaultHeap),
 		java: r.Text(PropJava, ""), classpath: r.Text(PropClassPath, ""), hosts: r.Text(PropHosts, ""), bridgeAddr: r.Text(PropBridge, ""),
+		table: r.Text(database.PropTable, ""),
 	}
 	return s, r.Err()
 }

@@ -64,7 +64,12 @@ func openClient(ctx context.Context, s settings, clients *clientPool) (*worker, 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := w.nextClient().Tables(ctx, hydraclient.Read(api.Local), w.count); err != nil {
+	if s.table != "" {
+		err = w.nextClient().CreateTable(ctx, s.table, hydraclient.Ack(api.Applied), w.count)
+	} else {
+		_, err = w.nextClient().Tables(ctx, hydraclient.Read(api.Local), w.count)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening a client of hydra: %w", err), w.Close())
 	}
 	return w, nil
@@ -164,6 +169,11 @@ func (w *worker) Delete(ctx context.Context, table, key string) error {
 func (w *worker) Count(ctx context.Context, table string) (int64, error) {
 	n, err := w.nextClient().Count(ctx, tableName(table), w.count)
 	return n, classifyError(err)
+}
+
+// DropTable implements load.Dropper.
+func (w *worker) DropTable(ctx context.Context, table string) error {
+	return classifyError(w.nextClient().DropTable(ctx, table, hydraclient.Ack(api.Applied), w.count))
 }
 
 func (w *worker) Retries() int64 { return w.retries.Load() }

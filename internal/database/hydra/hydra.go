@@ -13,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"skerry/internal/load"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/deploy"
+	"skerry/systems/hydra/hydraclient"
 )
 
 // Name is how experiments call Hydra.
@@ -43,7 +45,7 @@ type Hydra struct {
 // New returns Hydra.
 func New() *Hydra { return &Hydra{order: make(map[string][]string)} }
 
-var _ database.Database = (*Hydra)(nil)
+var _ database.External = (*Hydra)(nil)
 
 func (*Hydra) Name() string { return Name }
 
@@ -81,6 +83,26 @@ func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Cl
 	}
 	s.endpoints = d.orderEndpoints(ctx, s)
 	return openClient(ctx, s, &d.clients)
+}
+
+// ServerProperties implements database.External.
+func (*Hydra) ServerProperties(servers []string, _ string) map[string]string {
+	return map[string]string{PropEndpoints: strings.Join(servers, ",")}
+}
+
+// ServerVersion implements database.External.
+func (*Hydra) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return "", err
+	}
+	c, err := hydraclient.New(hydraclient.Config{Endpoints: []string{server}, Token: s.token, Timeout: s.timeout})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	status, err := c.Status(ctx)
+	return status.Version, err
 }
 
 // About describes Hydra to the laboratory and its documentation.
@@ -217,6 +239,7 @@ type settings struct {
 	timeout   time.Duration
 	token     string
 	walletDNS string // the DNS server that names the wallet, "" to ask members
+	table     string // which a client creates, "" for one that exists
 }
 
 func parseSettings(p map[string]string) (settings, error) {
@@ -231,6 +254,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		timeout:   r.Milliseconds(PropTimeout, defaultTimeout),
 		token:     r.Text(PropToken, ""),
 		walletDNS: r.Text(PropWallet, ""),
+		table:     r.Text(database.PropTable, ""),
 	}
 	return s, r.Err()
 }

@@ -272,7 +272,8 @@ func (p *Pool) open(ctx context.Context, s settings) (*client, error) {
 	return c, nil
 }
 
-func connect(s settings) (*driverClient, error) {
+// connect makes a client with the settings and further options, which win.
+func connect(s settings, more ...*drv.ClientOptions) (*driverClient, error) {
 	sh := &driverClient{}
 	o := drv.Client().SetMaxPoolSize(poolSize).SetServerSelectionTimeout(s.timeout).SetConnectTimeout(s.timeout)
 	// These options precede ApplyURI, so that the URL overrides them.
@@ -286,7 +287,7 @@ func connect(s settings) (*driverClient, error) {
 		}})
 	}
 	var err error
-	if sh.client, err = mongo.Connect(o); err != nil {
+	if sh.client, err = mongo.Connect(append([]*drv.ClientOptions{o}, more...)...); err != nil {
 		return nil, fmt.Errorf("creating a client of mongodb: %w", err)
 	}
 	return sh, nil

@@ -17,9 +17,13 @@ package mongodb
 
 import (
 	"context"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"skerry/internal/database"
 	"skerry/internal/install"
@@ -133,6 +137,30 @@ func (*Pool) Properties() []string { return Properties() }
 // ServerProperties implements database.External. Give mongodb.url for a replica set or credentials.
 func (*Pool) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropURL: "mongodb://" + strings.Join(servers, ",") + "/" + databaseName}
+}
+
+// ServerVersion implements database.External.
+func (*Pool) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return "", err
+	}
+	c, err := connect(s, drv.Client().SetHosts([]string{server}).SetDirect(true))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, disconnect(c.client)) }()
+	var found struct {
+		Version  string `bson:"version"`
+		FerretDB string `bson:"ferretdbVersion"` // which reports the version of MongoDB that it resembles, too
+	}
+	if err := c.client.Database("admin").RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&found); err != nil {
+		return "", err
+	}
+	if found.FerretDB != "" {
+		return "FerretDB " + found.FerretDB, nil
+	}
+	return found.Version, nil
 }
 
 // Open returns a client for one worker, of MongoDB or a database with its protocol.

@@ -67,6 +67,29 @@ func (d *Driver) Open(ctx context.Context, properties map[string]string) (load.C
 	return c, nil
 }
 
+// ServerVersion implements database.External.
+func (d *Driver) ServerVersion(ctx context.Context, server string, properties map[string]string) (string, error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return "", err
+	}
+	s.hosts = server
+	r, err := newRouter(ctx, s, nil, d.Dial)
+	if err != nil {
+		return "", err
+	}
+	l, err := r.dial(ctx, server, time.Now().Add(s.connect))
+	if err != nil {
+		return "", err
+	}
+	defer l.close()
+	rows, err := l.query(ctx, "SELECT VERSION()")
+	if err != nil || len(rows) == 0 {
+		return "", err
+	}
+	return rows[0][0], nil
+}
+
 // OpenMember returns a client of one member's copy that connects from the member's host. Session sets variables
 // that keep the server from waiting for other members.
 func (d *Driver) OpenMember(ctx context.Context, of *Server, session string) (load.Client, error) {

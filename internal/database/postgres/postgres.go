@@ -77,6 +77,29 @@ func (*Postgres) ServerProperties(servers []string, _ string) map[string]string 
 	return map[string]string{PropHosts: strings.Join(servers, ",")}
 }
 
+// ServerVersion implements database.External. Products with PostgreSQL's protocol name themselves in version().
+func (*Postgres) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return "", err
+	}
+	conn, err := connect(ctx, server, s, nil)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
+	text, err := oneRow(ctx, conn, "SELECT version()")
+	return shortVersion(text), err
+}
+
+// shortVersion shortens "PostgreSQL 15.18 (Debian ...) on x86_64..." to "15.18", and "CockroachDB CCL v23.2.0 (x86_64...)"
+// to "CockroachDB CCL v23.2.0".
+func shortVersion(text string) string {
+	text, _, _ = strings.Cut(text, " (")
+	text, _, _ = strings.Cut(text, " on ")
+	return strings.TrimPrefix(text, "PostgreSQL ")
+}
+
 // About is what the laboratory and its documentation know of PostgreSQL.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,

@@ -16,6 +16,19 @@ import (
 	"skerry/internal/load"
 )
 
+// Answers of SELECT version(): PostgreSQL 15 of Debian, and products as their documentation shows them.
+func TestShortVersion(t *testing.T) {
+	for text, want := range map[string]string{
+		"PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit": "15.18",
+		"PostgreSQL 11.2-YB-2.20.1.0-b0 on x86_64-pc-linux-gnu, compiled by clang":                                            "11.2-YB-2.20.1.0-b0",
+		"CockroachDB CCL v23.2.0 (x86_64-pc-linux-gnu, built 2024/01/16, go1.21)":                                             "CockroachDB CCL v23.2.0",
+	} {
+		if got := shortVersion(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestOptions(t *testing.T) {
 	for _, test := range []struct {
 		given  database.Options

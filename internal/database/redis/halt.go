@@ -11,7 +11,6 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
-	"skerry/internal/install"
 	"skerry/internal/machine/host"
 )
 
@@ -189,7 +188,7 @@ func (c *cluster) UpgradeOrder(ctx context.Context, nodes []string) ([]string, e
 func (c *cluster) Upgrade(ctx context.Context, node host.Host, to database.Installation) (database.Change, error) {
 	return c.RunUpgrade(ctx, c, node, to, c.yieldSlots, func(ctx context.Context, m *member) (string, error) {
 		info, err := m.admin.Info(ctx, "server").Result()
-		return install.MatchVersion(`\b` + c.kind.name + `_version:(\S+)`)(info), err
+		return c.kind.infoVersion(info), err
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"skerry/internal/database"
+	"skerry/internal/install"
 )
 
 var (
@@ -24,6 +25,32 @@ const scanBatch = 1000
 // ServerProperties implements database.External. The keys of a table have its name as prefix.
 func (*Redis) ServerProperties(servers []string, table string) map[string]string {
 	return map[string]string{PropHosts: strings.Join(servers, ","), PropPrefix: table + ":"}
+}
+
+// ServerVersion implements database.External.
+func (d *Redis) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
+	s, err := parseSettings(properties)
+	if err != nil {
+		return "", err
+	}
+	c := goredis.NewClient(nodeOptions(server, s))
+	defer func() { err = errors.Join(err, c.Close()) }()
+	info, err := c.Info(ctx, "server").Result()
+	return d.kind.infoVersion(info), err
+}
+
+// infoVersion returns the version in an answer to INFO. Products that are compatible with Redis also report the version of
+// Redis that they resemble; they are named.
+func (k kind) infoVersion(info string) string {
+	for _, product := range []string{Valkey, "dragonfly", Name} {
+		switch v := install.MatchVersion(`\b` + product + `_version:(\S+)`)(info); {
+		case v != "" && product == k.name:
+			return v
+		case v != "":
+			return product + " " + v
+		}
+	}
+	return ""
 }
 
 // CountTable implements database.TableManager: the keys with the prefix, without the index. A key that moves to another

@@ -13,6 +13,24 @@ import (
 	"skerry/internal/load"
 )
 
+func TestInfoVersion(t *testing.T) {
+	const valkey = "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1\r\n"
+	for _, test := range []struct {
+		kind       kind
+		info, want string
+	}{
+		{redisKind, "# Server\r\nredis_version:7.0.15\r\nredis_git_sha1:0\r\n", "7.0.15"},
+		{valkeyKind, valkey, "8.0.1"},
+		{redisKind, valkey, "valkey 8.0.1"},
+		{valkeyKind, "redis_version:7.0.15\r\n", "redis 7.0.15"},
+		{redisKind, "", ""},
+	} {
+		if got := test.kind.infoVersion(test.info); got != test.want {
+			t.Errorf("%q for %s: %q, want %q", test.info, test.kind.name, got, test.want)
+		}
+	}
+}
+
 // The slots are the answers of CLUSTER KEYSLOT of Redis 7.0.15.
 func TestSlotOf(t *testing.T) {
 	for key, want := range map[string]int{

@@ -97,7 +97,7 @@ func (r *Race) judge(candidate string) Standing {
 }
 
 func (r *Race) judgeAlone(candidate string) Standing {
-	s := Standing{Candidate: candidate, Quiet: len(r.cells[cell{candidate, Quiet}]), Tried: true}
+	s := Standing{Candidate: candidate, Quiet: len(r.cells[cell{candidate, Quiet}]), Tried: !r.isPartial(candidate)}
 	for _, day := range append([]string{Quiet}, r.Days...) {
 		at := cell{candidate, day}
 		if len(r.cells[at]) == 0 {
@@ -158,6 +158,9 @@ func (r *Race) Standings() []Standing {
 		switch {
 		case s.Out == "" && s.Tried:
 			in = append(in, s)
+		case s.Out == "" && r.isPartial(c) && s.Quiet > 0:
+			s.Out = Partly
+			out = append(out, s)
 		case s.Out == "":
 			s.Out = Waiting
 			out = append(out, s)

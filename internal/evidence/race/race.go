@@ -52,6 +52,9 @@ type Config struct {
 	Guess, BadGuess float64
 	// Repetitions is the minimum number of heats of the winner on each day.
 	Repetitions int
+	// Partial lists the candidates that can be measured in part only, each with the bad days that cannot happen to it. They
+	// run the other days with what the budget leaves, and cannot win.
+	Partial map[string][]string
 	// Exhaustive repeats all days of all candidates regardless of results and cost, as a reference for a race.
 	Exhaustive bool
 }
@@ -61,6 +64,7 @@ const (
 	Worse   = "worse"   // another candidate is better
 	Void    = "void"    // measurement impossible
 	Waiting = "waiting" // the budget was spent on better candidates
+	Partly  = "partly"  // nothing failed, but it can be measured in part only
 )
 
 // Standing is the state of a candidate.
@@ -159,10 +163,24 @@ func (r *Race) wantedHeats() []Heat {
 	ranked := r.contenders(r.ranking())
 	// The noise is estimated from the candidates that most likely need a second quiet day anyway, if the budget
 	// still covers the bad days of the best candidate.
+	full := slices.DeleteFunc(slices.Clone(ranked), r.isPartial)
 	again := r.missingHeats(ranked[:min(maxFinalists, len(ranked))], Quiet, 2)
-	if len(again) > 0 && r.remainingCost(ranked[:1])+r.cost(Quiet)*float64(len(again)) <= r.budgetLeft() {
+	if len(again) > 0 && r.remainingCost(full[:min(1, len(full))])+r.cost(Quiet)*float64(len(again)) <= r.budgetLeft() {
 		return again
 	}
+	if heats := r.finalHeats(full); len(heats) > 0 {
+		return heats
+	}
+	return r.finalHeats(slices.DeleteFunc(ranked, func(c string) bool { return !r.isPartial(c) }))
+}
+
+func (r *Race) isPartial(candidate string) bool {
+	_, partial := r.Partial[candidate]
+	return partial
+}
+
+// finalHeats returns the next heats of candidates that all have run the quiet day.
+func (r *Race) finalHeats(ranked []string) []Heat {
 	trying := r.pickFinalists(ranked)
 	for _, day := range r.Days {
 		if heats := r.missingHeats(trying, day, 1); len(heats) > 0 {
@@ -204,6 +222,9 @@ func (r *Race) remainingCost(candidates []string) (sum float64) {
 
 func (r *Race) missingHeats(candidates []string, day string, often int) (heats []Heat) {
 	for _, c := range candidates {
+		if slices.Contains(r.Partial[c], day) {
+			continue
+		}
 		at := cell{c, day}
 		if had := len(r.cells[at]); had < often {
 			heats = append(heats, Heat{c, day, had + len(r.void[at]) + 1})

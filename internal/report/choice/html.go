@@ -130,7 +130,7 @@ func distinctNeeds(a choose.Answer) (needs []string) {
 
 func newCell(v choose.Verdict, need string) cell {
 	a := assessNeed(v, need)
-	class := map[string]string{choose.Met: "good", choose.Undecided: "busy", choose.NotMet: "bad"}
+	class := map[string]string{choose.Met: "good", choose.Undecided: "busy", choose.NotMeasured: "busy", choose.NotMet: "bad"}
 	return cell{State: a.state, Class: class[a.state], Evidence: a.evidence}
 }
 

@@ -27,7 +27,7 @@ func Text(w io.Writer, a choose.Answer) error {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "candidate\treads\t%s\tfirst in\tneeds\t\n", strings.Join(a.Prefer, "\t"))
 	for _, v := range a.Candidates {
-		fmt.Fprintf(t, "%s\t%s", v.Label, v.Reads)
+		fmt.Fprintf(t, "%s\t%s", v.Label, v.Guarantee())
 		for _, name := range a.Prefer {
 			fmt.Fprintf(t, "\t%s", formatPreferred(v, name))
 		}
@@ -58,11 +58,15 @@ func Text(w io.Writer, a choose.Answer) error {
 }
 
 func writeCandidate(b *strings.Builder, v choose.Verdict, needs []string) {
-	if v.Out != "" {
+	switch v.Out {
+	case "":
+		fmt.Fprintf(b, "%s: gives up: %s\n", v.Label, v.GivesUp)
+	case race.Partly:
+		fmt.Fprintf(b, "%s: %s\n", v.Label, v.Why)
+	default:
 		fmt.Fprintf(b, "%s: %s\n", v.Label, v.Why)
 		return
 	}
-	fmt.Fprintf(b, "%s: gives up: %s\n", v.Label, v.GivesUp)
 	for _, need := range needs {
 		fmt.Fprintf(b, "  %s\n", assessNeed(v, need))
 	}
@@ -82,7 +86,7 @@ func (a assessment) String() string {
 func assessNeed(v choose.Verdict, need string) assessment {
 	n, days, tried := v.WorstNeed(need)
 	evidence := n.Evidence()
-	if evidence != "" && days > 1 {
+	if n.N > 0 && evidence != "" && days > 1 {
 		evidence += ", " + n.Day
 	}
 	if tried < days {
@@ -92,7 +96,8 @@ func assessNeed(v choose.Verdict, need string) assessment {
 }
 
 func outcomeLabel(v choose.Verdict) string {
-	return map[string]string{"": "met", race.Failed: "not met", race.Worse: "worse", race.Void: "not known", race.Waiting: "not tried"}[v.Out]
+	return map[string]string{"": "met", race.Failed: "not met", race.Worse: "worse", race.Void: "not known", race.Waiting: "not tried",
+		race.Partly: "not measured in full"}[v.Out]
 }
 
 // Explain prints everything known about one candidate.
@@ -102,7 +107,7 @@ func Explain(w io.Writer, v choose.Verdict) error {
 	for _, name := range choose.OptionNames(v.Candidate) {
 		fmt.Fprintf(&b, "  %s: %v\n", name, v.Options[name])
 	}
-	fmt.Fprintf(&b, "reads: %s\ngives up: %s\n", v.Reads, v.GivesUp)
+	fmt.Fprintf(&b, "reads: %s\ngives up: %s\n", v.Guarantee(), v.GivesUp)
 	if v.Loses != "" {
 		fmt.Fprintf(&b, "acknowledged writes that can be lost: %s\n", v.Loses)
 	}
@@ -168,6 +173,9 @@ func formatPreferred(v choose.Verdict, name string) string {
 			return f.String()
 		}
 	}
+	if v.Own != "" && len(v.Figures) > 0 {
+		return choose.NotMeasured
+	}
 	return "-"
 }
 
@@ -186,7 +194,7 @@ func state(v choose.Verdict) string {
 }
 
 func formatEvidence(n choose.Need) string {
-	if n.N == 0 {
+	if n.Evidence() == "" {
 		return ""
 	}
 	return " (" + n.Evidence() + ")"

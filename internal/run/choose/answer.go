@@ -59,18 +59,12 @@ type Answer struct {
 func (c *Contest) Answer() Answer {
 	a := Answer{Schema: AnswerSchema, Excluded: c.Excluded, Days: append([]string{race.Quiet}, c.race.Days...), Prefer: c.Needs.Prefer,
 		SpentS: c.race.Spent(), BudgetS: c.race.Budget, Trials: len(c.race.Results()),
-		Clients: c.Needs.Client, Load: c.Needs.Load.describe(), Notes: slices.Clone(
-			c.Notes,
-		), Exhaustive: c.race.Exhaustive, Repetitions: c.Needs.Repetitions}
+		Clients: c.Needs.Client, Load: c.Needs.Load.describe(), Notes: slices.Clone(c.Notes), Exhaustive: c.race.Exhaustive,
+		Repetitions: c.Needs.Repetitions}
 	for _, x := range c.Candidates {
 		if x.Reduced != "" {
-			a.Notes = append(
-				a.Notes,
-				fmt.Sprintf(
-					"%s: %s. Measured on %d nodes: %s.", x.Database+", "+x.Choice.Name, x.Reduced, len(x.Members),
-					strings.Join(x.Members, ", "),
-				),
-			)
+			a.Notes = append(a.Notes, fmt.Sprintf("%s: %s. Measured on %d nodes: %s.", x.Database+", "+x.Choice.Name, x.Reduced,
+				len(x.Members), strings.Join(x.Members, ", ")))
 		}
 	}
 	for _, r := range c.race.Results() {
@@ -86,7 +80,7 @@ func (c *Contest) Answer() Answer {
 	for _, s := range c.race.Standings() {
 		a.Candidates = append(a.Candidates, c.newVerdict(s, wins))
 	}
-	a.Sentence, a.Sure = a.summarySentence(), a.confidence()
+	a.Sentence, a.Sure = a.summarySentence()+a.partSentences(), a.confidence()
 	a.Changes = a.changes()
 	return a
 }

@@ -13,6 +13,7 @@ import (
 	"skerry/internal/base/suggest"
 	"skerry/internal/database"
 	"skerry/internal/evidence/race"
+	"skerry/internal/experiment"
 	"skerry/internal/topology"
 )
 
@@ -24,10 +25,23 @@ type Candidate struct {
 	// Members are the nodes of the cluster if this machine cannot run it on all of them; Reduced says why.
 	Members []string `json:"members,omitempty"`
 	Reduced string   `json:"reduced,omitempty"`
+	// Own is the name of a cluster that Skerry did not start, "" for a database in a lab. Location are its servers, and
+	// Commands are the commands that trials run.
+	Own      string   `json:"own,omitempty"`
+	Location string   `json:"location,omitempty"`
+	Commands []string `json:"commands,omitempty"`
+	// NotMeasured lists the needs and days that cannot be measured on it, with the reasons.
+	NotMeasured []string `json:"not_measured,omitempty"`
+
+	own     *experiment.Database
+	untried map[string]string // bad days that cannot happen to it, with the reason
 }
 
 // ID is the candidate's name in commands and files: "redis-one-copy".
 func (c Candidate) ID() string {
+	if c.Own != "" {
+		return Slug(c.Own)
+	}
 	return Slug(c.Database + "-" + c.Choice.Name)
 }
 
@@ -40,7 +54,10 @@ var unsafeChars = regexp.MustCompile(`[^a-z0-9]+`)
 
 // Label is the candidate's name for users.
 func (c Candidate) Label() string {
-	if len(c.Members) > 0 {
+	switch {
+	case c.Own != "":
+		return fmt.Sprintf("%s (%s)", c.Own, c.Database)
+	case len(c.Members) > 0:
 		return fmt.Sprintf("%s, %s (on %d nodes)", c.Database, c.Choice.Name, len(c.Members))
 	}
 	return fmt.Sprintf("%s, %s", c.Database, c.Choice.Name)
@@ -60,15 +77,28 @@ func findCandidates(n Needs, registry []database.About, memory int64) (in []Cand
 			known[a.Name] = a
 		}
 	}
-	names := slices.DeleteFunc(slices.Clone(n.Consider), func(name string) bool { return name == otherDatabases })
-	if len(names) == 0 || slices.Contains(n.Consider, otherDatabases) {
+	considered := slices.DeleteFunc(slices.Clone(n.Consider), func(o Considered) bool { return o.Name == otherDatabases })
+	if len(considered) == 0 || len(considered) < len(n.Consider) {
 		for _, name := range slices.Sorted(maps.Keys(known)) {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
+			if o := (Considered{Name: name}); !slices.Contains(considered, o) {
+				considered = append(considered, o)
 			}
 		}
 	}
-	for i, name := range names {
+	for i, o := range considered {
+		if o.Database != nil {
+			c, err := n.ownCandidate(o)
+			if err != nil {
+				return nil, nil, err
+			}
+			if why := c.hides(n.Prefer[0]); why != "" {
+				out = append(out, Excluded{c.Label(), n.Prefer[0] + " ranks the candidates: " + why})
+			} else {
+				in = append(in, c)
+			}
+			continue
+		}
+		name := o.Name
 		bare, series, versioned := strings.Cut(name, "@")
 		a, ok := known[bare]
 		if !ok || versioned && series == "" {
@@ -205,10 +235,8 @@ func (n Needs) fitMemory(db database.Database, whole database.Placement, memory 
 	if memory <= 0 || nodes <= reducedMembers || float64(each)*float64(nodes) <= maxMemoryShare*float64(memory) {
 		return whole, ""
 	}
-	return n.smallPlace(whole), fmt.Sprintf(
-		"%d members need %.1f GB, but this machine has %.1f GB", nodes, float64(each)*float64(nodes)/1e9,
-		float64(memory)/1e9,
-	)
+	return n.smallPlace(whole), fmt.Sprintf("%d members need %.1f GB, but this machine has %.1f GB", nodes,
+		float64(each)*float64(nodes)/1e9, float64(memory)/1e9)
 }
 
 // smallPlace returns a place with reducedMembers nodes: one at each site of a bad day, so that it affects
@@ -240,7 +268,7 @@ func (c *Contest) reduceMembers(id, why string) {
 	x := c.byID[id]
 	place := c.Needs.wholePlace()
 	known := slices.ContainsFunc(c.race.Results(), func(r race.Result) bool { return r.Candidate == id && r.Void == "" })
-	if known || len(x.Members) > 0 || len(place.Nodes) <= reducedMembers {
+	if known || x.Own != "" || len(x.Members) > 0 || len(place.Nodes) <= reducedMembers {
 		return
 	}
 	i := slices.IndexFunc(c.registry, func(a database.About) bool { return a.Name == x.Database })

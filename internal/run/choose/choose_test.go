@@ -73,7 +73,7 @@ func measure(t *testing.T, count *int) Measure {
 		defer lock.Unlock()
 		*count++
 		base := filepath.Base(source.Path)
-		p99 := map[string]float64{"slow": 300e3, "midd": 100e3, "fast": 10e3}[base[:4]]
+		p99 := map[string]float64{"slow": 300e3, "midd": 100e3, "fast": 10e3, "auro": 2e3, "ours": 4e3}[base[:4]]
 		trial := record.Trial{ID: 1, Repetition: 1, State: record.TrialOK, DurationS: 10, SetupS: 5, Goodput: 50, Outcomes: record.Outcomes{
 			OK: 500,
 		},
@@ -250,6 +250,10 @@ func TestMistakesInNeeds(t *testing.T) {
 		"client: a\nload: {workload: b|client: [a, b]\nload: {workload: d": "use the same keys",
 		"p99 < 400ms|c.p99 < 400ms":                                        "no client is named",
 		"prefer: [p99, cost.memory]|consider: [..., slow]":                 "put it last",
+		"cloud: {sites: [a, b, c], defaults: {rtt: 10ms}}\n|":              "cloud is missing",
+		"budget: 30m|consider: [{name: aurora, database: slow}]":           "aurora has no cluster",
+		"budget: 30m|consider: [" + ownAurora + ", " + ownAurora + "]":     "two clusters are named aurora",
+		"budget: 30m|consider: [{name: aurora, database: {name: slow, cluster: [\"x\"], count: 3}}]": "exclude each other",
 	} {
 		old, with, _ := strings.Cut(change, "|")
 		path := filepath.Join(t.TempDir(), "needs.yaml")

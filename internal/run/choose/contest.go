@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,12 +45,13 @@ type Contest struct {
 	// them.
 	Elsewhere bool
 
-	registry []database.About
-	byID     map[string]Candidate
-	runs     map[race.Heat]*record.Dir
-	busy     []period
-	race     *race.Race
-	state    Standing
+	registry  []database.About
+	databases map[string]database.Database
+	byID      map[string]Candidate
+	runs      map[race.Heat]*record.Dir
+	busy      []period
+	race      *race.Race
+	state     Standing
 }
 
 // Cloud returns the topology, including clients.
@@ -65,17 +67,36 @@ type Options struct {
 
 // Plan finds the candidates and rejects needs that cannot be answered, before anything starts.
 func Plan(n Needs, dir string, registry []database.About, how Options) (*Contest, error) {
-	c := &Contest{Needs: n, Dir: dir, registry: registry, byID: map[string]Candidate{}, runs: map[race.Heat]*record.Dir{}}
-	if err := c.buildCloud(); err != nil {
-		return nil, err
+	c := &Contest{
+		Needs: n, Dir: dir, registry: registry, databases: map[string]database.Database{}, byID: map[string]Candidate{},
+		runs: map[race.Heat]*record.Dir{},
+	}
+	for _, a := range registry {
+		c.databases[a.Name] = a.New()
 	}
 	var err error
+	if n.usesLab() {
+		err = c.buildCloud()
+	}
+	if err != nil {
+		return nil, err
+	}
 	if c.Candidates, c.Excluded, err = findCandidates(c.Needs, registry, how.Memory); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNeeds, err)
 	}
-	config := race.Config{Budget: n.Budget.Duration().Seconds(), Repetitions: n.Repetitions, Exhaustive: how.Exhaustive}
-	for _, x := range c.Candidates {
-		c.byID[x.ID()] = x
+	config := race.Config{
+		Budget: n.Budget.Duration().Seconds(), Repetitions: n.Repetitions, Exhaustive: how.Exhaustive, Partial: map[string][]string{},
+	}
+	for i := range c.Candidates {
+		x := &c.Candidates[i]
+		if x.Own != "" {
+			c.findUnmeasured(x)
+			c.Notes = append(c.Notes, n.ownNotes(*x)...)
+		}
+		if len(x.NotMeasured) > 0 {
+			config.Partial[x.ID()] = slices.Collect(maps.Keys(x.untried))
+		}
+		c.byID[x.ID()] = *x
 		config.Candidates = append(config.Candidates, x.ID())
 	}
 	config.Guess = (setupGuess + n.measureTime(nil).Duration()).Seconds()
@@ -101,16 +122,12 @@ func Plan(n Needs, dir string, registry []database.About, how Options) (*Contest
 			time.Duration(whole*float64(time.Second)).Round(time.Second), n.Budget))
 	}
 	if m, err := metric.ParseName(n.Prefer[0]); err == nil && m.Unit == metric.Share {
-		c.Notes = append(
-			c.Notes,
-			fmt.Sprintf(
-				"most candidates reach the best %s on the quiet day: require it in must, and prefer a latency, a rate or a cost",
-				n.Prefer[0],
-			),
-		)
+		c.Notes = append(c.Notes,
+			fmt.Sprintf("most candidates reach the best %s on the quiet day: require it in must, and prefer a latency, a rate or a cost",
+				n.Prefer[0]))
 	}
 	c.race = race.New(config)
-	return c, c.checkDays(registry)
+	return c, c.checkDays()
 }
 
 // buildCloud builds the topology with the clients. If links do not connect all sites and no overlay is
@@ -122,13 +139,9 @@ func (c *Contest) buildCloud() error {
 		routed, routedErr := c.cloudExperiment()
 		if routedErr == nil {
 			e, err = routed, nil
-			c.Notes = append(
-				c.Notes,
-				fmt.Sprintf(
-					"%d links do not connect all pairs of sites, so %s routes packets; set cloud.overlay to change this",
-					c.Needs.Cloud.Mesh.Links, babel.Name,
-				),
-			)
+			c.Notes = append(c.Notes,
+				fmt.Sprintf("%d links do not connect all pairs of sites, so %s routes packets; set cloud.overlay to change this",
+					c.Needs.Cloud.Mesh.Links, babel.Name))
 		}
 	}
 	if err != nil {
@@ -148,23 +161,14 @@ func (c *Contest) cloudExperiment() (experiment.Experiment, error) {
 }
 
 // checkDays rejects days that cannot happen to a candidate.
-func (c *Contest) checkDays(registry []database.About) error {
-	databases := map[string]database.Database{}
-	for _, a := range registry {
-		databases[a.Name] = a.New()
-	}
+func (c *Contest) checkDays() error {
 	var errs []error
 	for _, x := range c.Candidates {
 		for _, day := range append([]string{race.Quiet}, c.race.Days...) {
-			text, err := c.Needs.experimentYAML(x, day)
-			if err != nil {
-				return err
+			if x.untried[day] != "" {
+				continue
 			}
-			e, err := experiment.Parse(filepath.Join(c.Needs.dir, "experiment.yaml"), text, nil, false)
-			if err == nil {
-				err = experiment.CheckCapabilities(e, databases)
-			}
-			if err != nil {
+			if err := c.checkDay(x, day); err != nil {
 				errs = append(errs, fmt.Errorf("%s, day %q: %w", x.Label(), day, err))
 				break
 			}
@@ -174,6 +178,18 @@ func (c *Contest) checkDays(registry []database.About) error {
 		return fmt.Errorf("%w: %w", ErrNeeds, errors.Join(errs...))
 	}
 	return nil
+}
+
+func (c *Contest) checkDay(x Candidate, day string) error {
+	text, err := c.Needs.experimentYAML(x, day)
+	if err != nil {
+		return err
+	}
+	e, err := experiment.Parse(filepath.Join(c.Needs.dir, "experiment.yaml"), text, nil, false)
+	if err != nil {
+		return err
+	}
+	return experiment.CheckCapabilities(e, c.databases)
 }
 
 // Measure runs an experiment with its run directory below out, and returns the directory's path, also with
@@ -220,6 +236,9 @@ func (c *Contest) Run(ctx context.Context, measure Measure, report func(line str
 }
 
 func (c *Contest) lanes() int {
+	if c.OwnClusters() { // trials on one cluster disturb each other
+		return 1
+	}
 	if c.Elsewhere {
 		if c.Needs.Parallel == experiment.Auto {
 			return autoElsewhere

@@ -157,16 +157,12 @@ func (n Needs) checkClients() (ps strict.Problems) {
 		}
 	}
 	if w := n.Load.Workload; w == "d" || w == "e" {
-		report(
-			"load.workload", "choose a, b, c or f, or one client",
-			"workload %s inserts records; clients at several sites would use the same keys", w,
-		)
+		report("load.workload", "choose a, b, c or f, or one client",
+			"workload %s inserts records; clients at several sites would use the same keys", w)
 	}
 	if n.Load.Records < int64(len(n.Client)) || n.Load.Threads < len(n.Client) {
-		report(
-			"load", "raise records and threads", "%d records and %d threads are not enough for %d clients",
-			n.Load.Records, n.Load.Threads, len(n.Client),
-		)
+		report("load", "raise records and threads", "%d records and %d threads are not enough for %d clients", n.Load.Records,
+			n.Load.Threads, len(n.Client))
 	}
 	return ps
 }

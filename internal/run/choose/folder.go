@@ -62,10 +62,8 @@ func (c *Contest) Lock() (release func() error, err error) {
 	}
 	lock, err := flock.Acquire(f)
 	if err != nil {
-		return nil, errors.Join(
-			advice.With(fmt.Errorf("%w: another command is choosing in %s", ErrFolder, c.Dir), "wait for it, or use another folder"),
-			f.Close(),
-		)
+		return nil, errors.Join(advice.With(fmt.Errorf("%w: another command is choosing in %s", ErrFolder, c.Dir),
+			"wait for it, or use another folder"), f.Close())
 	}
 	path, err := filepath.Abs(c.Needs.path)
 	if err == nil {

@@ -19,24 +19,11 @@ import (
 )
 
 func (n Needs) experimentYAML(c Candidate, day string) ([]byte, error) {
-	base := map[string]any{"name": c.Database}
-	if len(c.Options) > 0 {
-		base["options"] = c.Options
-	}
-	if len(c.Members) > 0 {
-		base["nodes"] = c.Members
-	}
-	e := map[string]any{
-		"name": Slug(c.ID() + "-" + day), "description": c.Label() + ": " + day,
-		"topology": n.Cloud, "database": base, "seed": n.Seed,
-	}
-	if len(n.Client) > 0 {
-		e["client"] = n.Client[0]
-	}
-	if len(n.Client) > 1 {
-		e["workloads"] = n.workloads()
+	e := map[string]any{"name": Slug(c.ID() + "-" + day), "description": c.Label() + ": " + day, "seed": n.Seed}
+	if c.own == nil {
+		n.placeInCloud(e, c)
 	} else {
-		e["workload"] = n.workload(n.Load.Threads, n.Load.Target)
+		e["database"], e["workload"] = c.own, n.workload(n.Load.Threads, n.Load.Target)
 	}
 	d := n.badDay(day)
 	if d == nil {
@@ -50,7 +37,7 @@ func (n Needs) experimentYAML(c Candidate, day string) ([]byte, error) {
 		e["stop"] = stop
 	}
 	var lines []string
-	for _, l := range n.assertions(day) {
+	for _, l := range n.measured(c, day) {
 		lines = append(lines, l.Text)
 	}
 	if len(lines) > 0 {
@@ -64,6 +51,31 @@ func (n Needs) experimentYAML(c Candidate, day string) ([]byte, error) {
 		return nil, fmt.Errorf("write experiment of %s on day %s: %w", c.Label(), day, err)
 	}
 	return text, nil
+}
+
+// placeInCloud adds to an experiment what a lab needs: the cloud, the nodes and settings of the database, the clients.
+func (n Needs) placeInCloud(e map[string]any, c Candidate) {
+	base := map[string]any{"name": c.Database}
+	if len(c.Options) > 0 {
+		base["options"] = c.Options
+	}
+	if len(c.Members) > 0 {
+		base["nodes"] = c.Members
+	}
+	e["topology"], e["database"] = n.Cloud, base
+	if len(n.Client) > 0 {
+		e["client"] = n.Client[0]
+	}
+	if len(n.Client) > 1 {
+		e["workloads"] = n.workloads()
+	} else {
+		e["workload"] = n.workload(n.Load.Threads, n.Load.Target)
+	}
+}
+
+// measured returns the needs that are measured on a day of a candidate.
+func (n Needs) measured(c Candidate, day string) []metric.Assertion {
+	return slices.DeleteFunc(n.assertions(day), func(l metric.Assertion) bool { return c.unmeasured(l, day) != "" })
 }
 
 func (n Needs) badDay(label string) *BadDay {

@@ -29,7 +29,8 @@ import (
 // Needs is a needs file: the cloud, the load, and the requirements on the database.
 type Needs struct {
 	// Cloud is where the database will run, in the form of an experiment's topology.
-	Cloud topology.Spec `yaml:"cloud" json:"cloud" jsonschema:"required"`
+	// Clusters that Skerry did not start need none.
+	Cloud topology.Spec `yaml:"cloud" json:"cloud"`
 	// Client is the site of the clients, or several sites. Each of several sends an equal part of the load
 	// to an equal part of the records, like users with their own accounts.
 	Client event.Names `yaml:"client" json:"client,omitempty"`
@@ -43,9 +44,9 @@ type Needs struct {
 	BadDays []BadDay `yaml:"bad_days" json:"bad_days,omitempty"`
 	// Prefer lists the metrics that rank candidates. The first one decides; the others are shown.
 	Prefer []string `yaml:"prefer" json:"prefer,omitempty"`
-	// Consider names the databases, by default all installed ones. A final "..." stands for all other
-	// installed databases.
-	Consider []string `yaml:"consider" json:"consider,omitempty"`
+	// Consider names the databases, by default all installed ones, and clusters that Skerry did not start. A final "..."
+	// stands for all other installed databases.
+	Consider []Considered `yaml:"consider" json:"consider,omitempty"`
 	// Budget is the total time for trials, including repeated ones.
 	Budget unit.Duration `yaml:"budget" json:"budget" jsonschema:"default=40m"`
 	// Measure is the duration of a quiet measurement, and of a bad day before and after its events.
@@ -156,6 +157,9 @@ func Parse(path string, data []byte) (Needs, error) {
 		}}
 	}
 	ps := strict.Decode(root, &n, "")
+	if len(ps) == 0 && root.Get("cloud") == nil && n.usesLab() {
+		ps = append(ps, strict.Problem{Pos: root.Pos, Message: "cloud is missing", Hint: "begin with cloud: ..."})
+	}
 	if len(ps) == 0 {
 		ps = n.check()
 	}
@@ -204,11 +208,7 @@ func (n Needs) check() (ps strict.Problems) {
 			report(at, "use the event of a bad day, or remove the event", "no bad day has an event %q", name)
 		}
 		if pool := l.Metric.Pool; pool != "" && !slices.Contains(n.poolNames(), pool) {
-			report(
-				at,
-				"use the site of one of several clients: "+strings.Join(n.poolNames(), ", "),
-				"no client is named %q", pool,
-			)
+			report(at, "use the site of one of several clients: "+strings.Join(n.poolNames(), ", "), "no client is named %q", pool)
 		}
 	}
 	for i, name := range n.Prefer {
@@ -218,11 +218,7 @@ func (n Needs) check() (ps strict.Problems) {
 			report(fmt.Sprintf("prefer[%d]", i), "move it to must", "%s is not measured on a quiet day", name)
 		}
 	}
-	for i, name := range n.Consider {
-		if name == otherDatabases && i < len(n.Consider)-1 {
-			report(fmt.Sprintf("consider[%d]", i), "put it last", "%s stands for all other databases", otherDatabases)
-		}
-	}
+	n.checkConsidered(report)
 	if most := float64(runtime.NumCPU()) * driverRate; n.Load.Target > most {
 		report("load.target", "lower target, or run on a machine with more cores",
 			"the client's machine cannot send %.0f operations/s: %d cores send about %.0f (link-accuracy.md)",

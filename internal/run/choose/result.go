@@ -42,14 +42,12 @@ func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 	case t.Verdict.State == record.Suspect && len(t.Verdict.Reasons) > 0 && !onlyDatabaseReasons(t):
 		r.Void = "the trial is suspect: " + t.Verdict.Reasons[0]
 		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= busyShare {
-			c.reduceMembers(
-				h.Candidate,
-				fmt.Sprintf("this machine's CPUs were %.0f %% busy: %s", 100*t.Bound.MachineShare, t.Verdict.Reasons[0]),
-			)
+			c.reduceMembers(h.Candidate, fmt.Sprintf("this machine's CPUs were %.0f %% busy: %s", 100*t.Bound.MachineShare,
+				t.Verdict.Reasons[0]))
 		}
 		return r
 	}
-	if why := c.undecidedNeed(t, h.Day); why != "" {
+	if why := c.undecidedNeed(t, h); why != "" {
 		r.Void = why
 		if h.Day == race.Quiet && t.Bound != nil && t.Bound.MachineShare >= busyShare {
 			c.reduceMembers(h.Candidate, why)
@@ -62,7 +60,7 @@ func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 			return r
 		}
 	}
-	for _, l := range c.Needs.assertions(h.Day) {
+	for _, l := range c.Needs.measured(c.byID[h.Candidate], h.Day) {
 		r.Margins[l.Text] = needMargin(l, t)
 	}
 	return r
@@ -70,11 +68,11 @@ func (c *Contest) raceResult(h race.Heat, d *record.Dir) race.Result {
 
 // undecidedNeed returns why a response time decides nothing: it fails a need because of this machine's CPUs
 // or disk. "" if there is no such need.
-func (c *Contest) undecidedNeed(t record.Trial, day string) string {
+func (c *Contest) undecidedNeed(t record.Trial, h race.Heat) string {
 	if t.LatencyBound == nil {
 		return ""
 	}
-	for _, l := range c.Needs.assertions(day) {
+	for _, l := range c.Needs.measured(c.byID[h.Candidate], h.Day) {
 		if l.Metric.Unit != metric.Time || l.Metric.Event != "" || !l.Below() {
 			continue
 		}
@@ -83,10 +81,8 @@ func (c *Contest) undecidedNeed(t record.Trial, day string) string {
 			cause, what = t.LatencyBound.P50, "median"
 		}
 		if a := l.Check(t); cause.OfMachine && !a.Held && a.Measured != nil {
-			return fmt.Sprintf(
-				"%s is not decided (measured %s): this machine's %s determined the %s, %s", a.Text, a.Value,
-				machineResource[cause.By], what, cause.Text,
-			)
+			return fmt.Sprintf("%s is not decided (measured %s): this machine's %s determined the %s, %s", a.Text, a.Value,
+				machineResource[cause.By], what, cause.Text)
 		}
 	}
 	return ""
@@ -166,16 +162,14 @@ func (c *Contest) progressLine(r race.Result) string {
 	text := r.Void
 	if t, ok := firstTrial(c.runs[r.Heat]); text == "" && ok {
 		text = c.formatFigures(t)
-		for _, l := range c.Needs.assertions(r.Day) {
+		for _, l := range c.Needs.measured(c.byID[r.Candidate], r.Day) {
 			if a := l.Check(t); !a.Held {
 				text += fmt.Sprintf("; not met: %s (measured %s)", a.Text, formatMeasured(l, a))
 			}
 		}
 	}
-	return fmt.Sprintf(
-		"%s  %s, %s  %s", formatSpent(c.race.Spent(), c.Needs.Budget.Duration().Seconds()),
-		c.byID[r.Candidate].Label(), r.Day, text,
-	)
+	return fmt.Sprintf("%s  %s, %s  %s", formatSpent(c.race.Spent(), c.Needs.Budget.Duration().Seconds()),
+		c.byID[r.Candidate].Label(), r.Day, text)
 }
 
 func (c *Contest) formatFigures(t record.Trial) (text string) {

@@ -35,10 +35,20 @@ func (a Answer) summarySentence() string {
 	return text
 }
 
+// partSentences are on candidates that failed nothing, but could not be measured in full.
+func (a Answer) partSentences() (text string) {
+	for _, v := range a.Candidates {
+		if v.Out == race.Partly {
+			text += fmt.Sprintf(" %s had %s, but was %s.", v.phrase(), v.figureText(), v.Why)
+		}
+	}
+	return text
+}
+
 // phrase names the candidate within a sentence: "redis (one copy)".
 func (v Verdict) phrase() string {
 	switch {
-	case v.Database == "":
+	case v.Database == "" || v.Own != "":
 		return v.Label
 	case len(v.Members) > 0:
 		return fmt.Sprintf("%s (%s) on %s", v.Database, v.Choice.Name, runner.CountNoun(len(v.Members), "node"))
@@ -52,6 +62,9 @@ func (a Answer) noneSentence() string {
 		return "No candidate was measured completely, so it is not known whether one meets the needs."
 	}
 	text := "No candidate meets all needs."
+	if a.partSentences() != "" {
+		text = "No candidate was shown to meet all needs."
+	}
 	var reported []string
 	alone := near.failedNeeds() == 1
 	for _, v := range a.Candidates {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"strings"
 
 	"skerry/internal/evidence/race"
 	"skerry/internal/record"
@@ -37,6 +38,8 @@ const (
 	Met       = "met"
 	NotMet    = "not met"
 	Undecided = "not decided"
+	// NotMeasured: the need cannot be measured on the candidate.
+	NotMeasured = "not measured"
 )
 
 // Need is one need on one day.
@@ -44,6 +47,8 @@ type Need struct {
 	Text  string `json:"text"`
 	Day   string `json:"day"`
 	State string `json:"state"`
+	// Why is the reason of NotMeasured.
+	Why string `json:"why,omitempty"`
 	// Value is the worst value, N the number of trials, and Figure the mean with its interval.
 	Value  string `json:"value,omitempty"`
 	N      int    `json:"n"`
@@ -52,12 +57,12 @@ type Need struct {
 	margin float64 // of the worst value
 }
 
-// Evidence describes the measurements: "212 ms (203 to 221) in 3 trials, the worst 219 ms"; "" without a
-// trial.
+// Evidence describes the measurements: "212 ms (203 to 221) in 3 trials, the worst 219 ms"; without a
+// trial, why there is none, if that is known.
 func (n Need) Evidence() string {
 	switch {
 	case n.N == 0:
-		return ""
+		return n.Why
 	case n.Value == "":
 		return "not measured"
 	case n.N == 1:
@@ -71,7 +76,7 @@ func (n Need) Evidence() string {
 // WorstNeed returns the worst state of a need over its days, the number of days, and of those with a
 // deciding trial.
 func (v Verdict) WorstNeed(text string) (worst Need, days, tried int) {
-	order := map[string]int{Met: 1, Undecided: 2, NotMet: 3}
+	order := map[string]int{Met: 1, Undecided: 2, NotMeasured: 3, NotMet: 4}
 	for _, n := range v.Needs {
 		if n.Text != text {
 			continue
@@ -101,6 +106,8 @@ func (c *Contest) newVerdict(s race.Standing, wins map[string]float64) Verdict {
 		v.Why = fmt.Sprintf("%s is clearly better", c.byID[s.Need].Label())
 	case race.Void:
 		v.Why = fmt.Sprintf("no usable trial %s: %s", onDay(s.Day), s.Need)
+	case race.Partly:
+		v.Why = "not measured in full: " + strings.Join(x.NotMeasured, "; ")
 	case race.Waiting:
 		v.Why = "better candidates met all needs first"
 		if c.race.BudgetExhausted() {
@@ -128,12 +135,15 @@ func (c *Contest) newVerdict(s race.Standing, wins map[string]float64) Verdict {
 			}
 		}
 		for _, t := range trials {
+			if x.Own != "" && t.Machine != nil {
+				v.Version = t.Machine.Database
+			}
 			if t.Audit != nil {
 				v.Audited++
 				v.LostWrites += t.Audit.Lost
 			}
 		}
-		v.Needs = append(v.Needs, c.dayNeeds(trials, day)...)
+		v.Needs = append(v.Needs, c.dayNeeds(x, trials, day)...)
 	}
 	return v
 }
@@ -171,8 +181,12 @@ func formatMeasured(l metric.Assertion, a record.Assertion) string {
 	return l.Metric.Unit.Format(v)
 }
 
-func (c *Contest) dayNeeds(trials []record.Trial, day string) (dayNeeds []Need) {
+func (c *Contest) dayNeeds(x Candidate, trials []record.Trial, day string) (dayNeeds []Need) {
 	for _, l := range c.Needs.assertions(day) {
+		if why := x.unmeasured(l, day); why != "" {
+			dayNeeds = append(dayNeeds, Need{Text: l.Text, Day: day, State: NotMeasured, Why: why})
+			continue
+		}
 		n := Need{Text: l.Text, Day: day, N: len(trials)}
 		n.Figure, _ = meanFigure(trials, l.Name)
 		sum, worst := 0.0, math.Inf(1)

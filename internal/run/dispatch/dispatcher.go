@@ -254,10 +254,8 @@ func (s *dispatcher) interrupt() error {
 		return advice.With(fmt.Errorf("cancelled after %d of %d trials: %w", done, total, errors.Join(context.Canceled, s.cancel())),
 			"resume with: skerry run --resume %s", s.writer.Dir())
 	}
-	return advice.With(fmt.Errorf(
-		"stopped after %d of %d trials, with %s left at %s: %w", done, total, runner.CountNoun(open, "task"),
-		s.state.On, context.Canceled,
-	),
+	return advice.With(fmt.Errorf("stopped after %d of %d trials, with %s left at %s: %w", done, total,
+		runner.CountNoun(open, "task"), s.state.On, context.Canceled),
 		"collect their results and submit the rest with: skerry run --resume %s", s.writer.Dir())
 }
 
@@ -275,10 +273,8 @@ func (s *dispatcher) outcome() error {
 		return s.remote.Outcome()
 	}
 	last := s.state.Tasks.Troubles[len(s.state.Tasks.Troubles)-1]
-	return advice.With(fmt.Errorf(
-		"%s ended without results %d times, the last one %s: %s", runner.CountNoun(len(s.lost), "task"), maxTries,
-		atMachine(last.Where), last.Why,
-	),
+	return advice.With(fmt.Errorf("%s ended without results %d times, the last one %s: %s", runner.CountNoun(len(s.lost), "task"),
+		maxTries, atMachine(last.Where), last.Why),
 		"see their output in %s, then resume with: skerry run --resume %s", filepath.Join(s.dir, executor.Folder), s.writer.Dir())
 }
 

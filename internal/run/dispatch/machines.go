@@ -19,22 +19,12 @@ func (s *dispatcher) checkMachine(t record.Trial, seen time.Time) error {
 	}
 	var found []string
 	if off := clockOffset(t, s.earliestStart(t), seen); off != 0 {
-		found = append(
-			found,
-			fmt.Sprintf(
-				"the clock of %s is %s this machine's by at least %s; its records use its own clock", t.Machine.Name,
-				formatDirection(off), off.Abs().Round(time.Second),
-			),
-		)
+		found = append(found, fmt.Sprintf("the clock of %s is %s this machine's by at least %s; its records use its own clock",
+			t.Machine.Name, formatDirection(off), off.Abs().Round(time.Second)))
 	}
 	if was := s.writer.Run().Versions.Program; was != "" && t.Machine.Program != "" && t.Machine.Program != was {
-		found = append(
-			found,
-			fmt.Sprintf(
-				"skerry on %s is another build of the same version: SHA-256 %.12s, here %.12s",
-				t.Machine.Name, t.Machine.Program, was,
-			),
-		)
+		found = append(found, fmt.Sprintf("skerry on %s is another build of the same version: SHA-256 %.12s, here %.12s",
+			t.Machine.Name, t.Machine.Program, was))
 	}
 	for _, text := range found {
 		key := fmt.Sprintf("%s %.30s", t.Machine.Name, text) // without the offset, which varies

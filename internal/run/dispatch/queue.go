@@ -89,10 +89,8 @@ func (s *dispatcher) collect() error {
 		}
 	}
 	if s.measured == 0 && s.failed >= maxFirstFailures && len(came) > 0 {
-		return advice.With(fmt.Errorf(
-			"%w: the first %d %w; the last error: %s", executor.ErrFatal, s.failed, runner.ErrTrials,
-			came[len(came)-1].Error,
-		),
+		return advice.With(fmt.Errorf("%w: the first %d %w; the last error: %s", executor.ErrFatal, s.failed, runner.ErrTrials,
+			came[len(came)-1].Error),
 			"fix the cause, then resume with: skerry run --resume %s", s.writer.Dir())
 	}
 	return nil
@@ -155,10 +153,8 @@ func (s *dispatcher) handleMissing(h *submittedTask) {
 	tasks := &s.state.Tasks
 	tasks.Lost++
 	tasks.Troubles = append(slices.Clone(tasks.Troubles[max(0, len(tasks.Troubles)-maxTroubles+1):]), trouble)
-	s.Progress.Linef(
-		"note: task with trials %s %s %s: %s; %s", executor.FormatTrials(left.IDs()), trouble.State,
-		atMachine(trouble.Where), trouble.Why, next,
-	)
+	s.Progress.Linef("note: task with trials %s %s %s: %s; %s", executor.FormatTrials(left.IDs()), trouble.State,
+		atMachine(trouble.Where), trouble.Why, next)
 }
 
 // lastOutput returns why a task ended by itself without results: its last output if available.

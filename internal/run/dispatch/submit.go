@@ -146,10 +146,8 @@ func (s *dispatcher) findPrinted(ctx context.Context) error {
 				return err
 			}
 			if ref == "" {
-				s.Progress.Linef(
-					"note: %s was not submitted or ended long ago; submitting the rest of its %s",
-					name, runner.CountNoun(len(sub.Tasks), "task"),
-				)
+				s.Progress.Linef("note: %s was not submitted or ended long ago; submitting the rest of its %s", name,
+					runner.CountNoun(len(sub.Tasks), "task"))
 				continue
 			}
 			s.Progress.Linef("note: following %s at %s", name, s.state.On)

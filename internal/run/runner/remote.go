@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -101,23 +100,14 @@ func (o *RemoteRun) RecordMachine(t record.Trial) error {
 	if t.Machine == nil {
 		return nil
 	}
-	run, key := o.writer.Run(), o.cells[t.ID].Experiment.Database.Key()
-	if run.Engine.Name != "" && run.Versions.Databases[key] != "" {
-		return nil
-	}
-	return o.writer.Update(func(r *record.Run) {
-		if r.Engine.Name == "" {
+	if o.writer.Run().Engine.Name == "" {
+		if err := o.writer.Update(func(r *record.Run) {
 			r.Engine, r.Warnings = t.Machine.Engine, append(slices.Clone(r.Warnings), t.Machine.Warnings...)
+		}); err != nil {
+			return err
 		}
-		versions := maps.Clone(r.Versions.Databases)
-		if versions == nil {
-			versions = map[string]string{}
-		}
-		if versions[key] == "" {
-			versions[key] = t.Machine.Database
-		}
-		r.Versions.Databases = versions
-	})
+	}
+	return o.recordVersion(o.cells[t.ID].Experiment.Database.Key(), t)
 }
 
 // RetryTrials returns the suspect trials that are worth a retry.

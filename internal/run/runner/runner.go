@@ -18,6 +18,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/progress"
 	"skerry/internal/database"
+	"skerry/internal/database/external"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/realtime"
 	"skerry/internal/machine/files"
@@ -110,7 +111,8 @@ func Resume(ctx context.Context, dir string, c Config) (err error) {
 
 func (r *run) checkDatabases(recorded map[string]string) error {
 	for name, was := range recorded {
-		if found := r.installed[name].Version; found != was {
+		// Servers of a cluster that Skerry did not start report their version in each trial.
+		if found := r.installed[name].Version; found != was && found != external.UnknownVersion {
 			return advice.With(fmt.Errorf("the run uses %s %s, found %s", name, was, found),
 				"pass that version with --from %s=PATH, or start a new run", name)
 		}
@@ -204,9 +206,13 @@ func (c Config) newRecord() (record.Run, error) {
 func (r *run) runPlan(ctx context.Context) error {
 	r.opener, r.onLab = r.writer, r.recordLab
 	err := r.writer.Update(func(run *record.Run) {
+		was := run.Versions.Databases
 		run.Versions.Databases = map[string]string{}
 		for name, found := range r.installed {
 			run.Versions.Databases[name] = found.Version
+			if found.Version == external.UnknownVersion { // trials of an earlier attempt may have asked
+				run.Versions.Databases[name] = cmp.Or(was[name], found.Version)
+			}
 		}
 	})
 	if err != nil {
@@ -283,7 +289,7 @@ func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Tr
 	key := cell.Experiment.Database.Key()
 	at := r.machine
 	at.Database = r.installed[key].Version
-	return trial.Run(ctx, trial.Config{
+	t, err := trial.Run(ctx, trial.Config{
 		Cell: cell, Database: r.databases[key], Installation: r.installed[key], Installed: r.installed,
 		Pool: &l.pool, Sharing: r.sharing[r.clusterKeys[cell.ID]], Phases: l.phases, Beside: func() int {
 			return r.Beside +
@@ -294,7 +300,34 @@ func (r *run) runTrial(ctx context.Context, a *attempt, label string) (record.Tr
 		Live: l.live, Number: a.number, Urgent: r.Urgent,
 		Machines: r.machines,
 	})
+	if err == nil && at.Database == external.UnknownVersion && r.writer != nil {
+		err = r.recordVersion(key, t)
+	}
+	return t, err
 }
+
+// recordVersion adds the version that a trial's servers reported to the run. It lists the versions of several trials.
+func (r *run) recordVersion(key string, t record.Trial) error {
+	if t.Machine == nil {
+		return nil
+	}
+	was := r.writer.Run().Versions.Databases
+	versions := strings.Split(was[key], versionSeparator)
+	if slices.Contains(append(versions, "", external.UnknownVersion), t.Machine.Database) {
+		return nil
+	}
+	if was[key] == "" || was[key] == external.UnknownVersion {
+		versions = nil
+	}
+	return r.writer.Update(func(run *record.Run) {
+		run.Versions.Databases = map[string]string{}
+		maps.Copy(run.Versions.Databases, was)
+		run.Versions.Databases[key] = strings.Join(append(versions, t.Machine.Database), versionSeparator)
+	})
+}
+
+// versionSeparator separates the versions of trials; a comma separates those of servers in one trial.
+const versionSeparator = "; "
 
 func (r *run) labName(id int) string {
 	name := fmt.Sprintf("run-%d-%d", os.Getpid(), id)

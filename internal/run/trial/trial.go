@@ -21,7 +21,6 @@ import (
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/kernel/realtime"
-	"skerry/internal/lab"
 	"skerry/internal/record"
 	"skerry/internal/record/metric"
 	"skerry/internal/run/live"
@@ -94,12 +93,16 @@ func Run(ctx context.Context, c Config) (record.Trial, error) {
 	return result, nil
 }
 
-// labMachine adds the lab's engine, warnings and settings to the machine's description.
-func labMachine(on *record.TrialMachine, l *lab.Lab) *record.TrialMachine {
+// labMachine adds the lab's engine, warnings and settings to the machine's description, and the version that the servers
+// of a cluster report that Skerry did not start.
+func labMachine(on *record.TrialMachine, g *environment) *record.TrialMachine {
 	if on == nil {
 		return nil
 	}
-	at := *on
+	at, l := *on, g.lab
+	if c := g.externalCluster(); c != nil {
+		at.Database = c.Version()
+	}
 	at.Engine.Name, at.Engine.Why = l.Engine()
 	at.Warnings, at.Settings = l.Warnings(), l.Settings()
 	return &at
@@ -135,7 +138,7 @@ func run(ctx context.Context, c Config, report reporter, result *record.Trial) (
 		return err
 	}
 	c.Phases.addLab(g.lab)
-	result.Machine = labMachine(c.Machine, g.lab)
+	result.Machine = labMachine(c.Machine, g)
 	if phase.scheduler != nil {
 		report.setStage("waiting for other trials to set up")
 	}
@@ -180,5 +183,8 @@ func run(ctx context.Context, c Config, report reporter, result *record.Trial) (
 	result.Verdict.Notes = append(result.Verdict.Notes, e.DriftNotes(time.Duration(result.DurationS*float64(time.Second)))...)
 	result.Verdict.Notes = append(result.Verdict.Notes, e.OverriddenSettings(g.cluster.Properties())...)
 	result.Verdict.Notes = append(result.Verdict.Notes, keyNotes(m.drive)...)
+	if own := g.externalCluster(); own != nil {
+		result.Verdict.Notes = append(result.Verdict.Notes, own.Notes()...)
+	}
 	return nil
 }

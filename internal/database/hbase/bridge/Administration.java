@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.function.Supplier;
@@ -23,6 +24,7 @@ import org.apache.hadoop.hbase.ClusterMetrics;
 import org.apache.hadoop.hbase.HConstants;
 import org.apache.hadoop.hbase.HRegionLocation;
 import org.apache.hadoop.hbase.ServerName;
+import org.apache.hadoop.hbase.TableExistsException;
 import org.apache.hadoop.hbase.TableName;
 import org.apache.hadoop.hbase.client.AsyncAdmin;
 import org.apache.hadoop.hbase.client.AsyncConnection;
@@ -101,6 +103,12 @@ final class Administration {
       case "truncate":
         truncate(admin, TableName.valueOf(words[1]));
         return List.of();
+      case "drop":
+        drop(admin, TableName.valueOf(words[1]));
+        return List.of();
+      case "version":
+        return List.of(
+            admin.getClusterMetrics(EnumSet.of(ClusterMetrics.Option.HBASE_VERSION)).get().getHBaseVersion());
       case "count":
         return Count.of(c, TableName.valueOf(words[1]));
       case "places":
@@ -118,6 +126,17 @@ final class Administration {
       default:
         throw new IllegalArgumentException("unknown verb " + words[0]);
     }
+  }
+
+  /** Removes a table, if it exists. */
+  private static void drop(AsyncAdmin admin, TableName table) throws Exception {
+    if (!admin.tableExists(table).get()) {
+      return;
+    }
+    if (!admin.isTableDisabled(table).get()) {
+      await(admin.disableTable(table), () -> admin.isTableDisabled(table));
+    }
+    await(admin.deleteTable(table), () -> admin.tableExists(table).thenApply(there -> !there));
   }
 
   private static void truncate(AsyncAdmin admin, TableName table) throws Exception {
@@ -176,17 +195,23 @@ final class Administration {
     return List.of(m.getLiveServerMetrics().get(server).getVersion(), m.getHBaseVersion());
   }
 
-  /** create TABLE FAMILY DURABILITY SPLIT... */
+  /** create TABLE FAMILY DURABILITY SPLIT...; a table that exists stays as it is. */
   private static void create(AsyncAdmin admin, String[] words) throws Exception {
     TableDescriptorBuilder table =
         TableDescriptorBuilder.newBuilder(TableName.valueOf(words[1]))
             .setDurability(Durability.valueOf(words[3]))
             .setColumnFamily(ColumnFamilyDescriptorBuilder.of(words[2]));
     byte[][] splits = Arrays.stream(words).skip(4).map(Bytes::toBytes).toArray(byte[][]::new);
-    if (splits.length == 0) {
-      admin.createTable(table.build()).get();
-    } else {
-      admin.createTable(table.build(), splits).get();
+    try {
+      if (splits.length == 0) {
+        admin.createTable(table.build()).get();
+      } else {
+        admin.createTable(table.build(), splits).get();
+      }
+    } catch (ExecutionException e) {
+      if (!(e.getCause() instanceof TableExistsException)) {
+        throw e;
+      }
     }
   }
 

@@ -86,10 +86,7 @@ func (b *Bucket) withAdvice(err error) error {
 	if err == nil {
 		return nil
 	}
-	return advice.With(
-		err,
-		"allow the key to write, read and remove objects; check AWS_ENDPOINT_URL_S3 and AWS_REGION",
-	)
+	return advice.With(err, "allow the key to write, read and remove objects; check AWS_ENDPOINT_URL_S3 and AWS_REGION")
 }
 
 // Link returns a link with which anyone can write one object, for a week.

@@ -58,18 +58,14 @@ const (
 // Check verifies the permission to create Jobs.
 func (e *Executor) Check(ctx context.Context) (executor.Capacity, error) {
 	if e.Image == "" {
-		return executor.Capacity{}, advice.With(
-			errors.New("no image with skerry and the databases given"),
-			"pass --image; see docs/engines.md for how to build it",
-		)
+		return executor.Capacity{}, advice.With(errors.New("no image with skerry and the databases given"),
+			"pass --image; see docs/engines.md for how to build it")
 	}
 	for _, what := range []string{"jobs.batch", "configmaps"} {
 		out, err := e.kubectl(ctx, nil, "auth", "can-i", "create", what)
 		if answer := strings.TrimSpace(string(out)); answer == "no" {
-			return executor.Capacity{}, advice.With(
-				fmt.Errorf("no permission to create %s", what),
-				"request the permission, or use another namespace: --on kubernetes:NAMESPACE",
-			)
+			return executor.Capacity{}, advice.With(fmt.Errorf("no permission to create %s", what),
+				"request the permission, or use another namespace: --on kubernetes:NAMESPACE")
 		}
 		if err != nil {
 			return executor.Capacity{}, fmt.Errorf("check permissions: %w", err)

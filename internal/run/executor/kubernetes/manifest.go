@@ -118,10 +118,8 @@ func (e *Executor) writeConfig(ctx context.Context, w io.Writer, b executor.Batc
 		"binaryData": map[string]string{"plan": base64.StdEncoding.EncodeToString(plan)},
 	}, "", "  ")
 	if err == nil && len(text) > maxConfigMap {
-		return advice.With(
-			fmt.Errorf("the plan and the files of the experiment have %d KiB; a ConfigMap holds %d KiB", len(text)>>10, maxConfigMap>>10),
-			"split the experiment",
-		)
+		return advice.With(fmt.Errorf("the plan and the files of the experiment have %d KiB; a ConfigMap holds %d KiB",
+			len(text)>>10, maxConfigMap>>10), "split the experiment")
 	}
 	if err == nil {
 		_, err = w.Write(append(text, '\n'))

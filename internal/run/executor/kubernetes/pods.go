@@ -66,10 +66,8 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 	var list struct {
 		Items []pod `json:"items"`
 	}
-	out, err := e.kubectl(
-		ctx, nil, "get", "pods", "--selector", "batch.kubernetes.io/job-name in ("+strings.Join(refs, ",")+")",
-		"--output", "json",
-	)
+	out, err := e.kubectl(ctx, nil, "get", "pods", "--selector", "batch.kubernetes.io/job-name in ("+strings.Join(refs, ",")+")",
+		"--output", "json")
 	if err == nil {
 		err = json.Unmarshal(out, &list)
 	}
@@ -87,10 +85,8 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 		}
 		status := podStatus(p)
 		if why := imageError(p); why != "" {
-			return nil, advice.With(
-				fmt.Errorf("%w: cannot pull image %s on %s: %s", executor.ErrFatal, e.Image, p.Spec.Node, why),
-				"pass an image that the nodes can pull: --image",
-			)
+			return nil, advice.With(fmt.Errorf("%w: cannot pull image %s on %s: %s", executor.ErrFatal, e.Image, p.Spec.Node, why),
+				"pass an image that the nodes can pull: --image")
 		}
 		found[s.Tasks[i]] = e.trackOutput(p.Metadata.Name, s.Ref, i, status)
 		seen[s.Tasks[i]] = true

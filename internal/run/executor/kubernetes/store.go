@@ -114,18 +114,14 @@ const readerTimeout = 90 * time.Second
 func (s *claimStore) check(ctx context.Context) (doubts, err error) {
 	for _, what := range []string{"pods", "pods/exec"} {
 		if out, err := s.e.kubectl(ctx, nil, "auth", "can-i", "create", what); strings.TrimSpace(string(out)) == "no" {
-			return nil, advice.With(
-				fmt.Errorf("no permission to create %s, which reading a claim needs: %w", what, err),
-				"request the permission, or collect results from logs: --results logs",
-			)
+			return nil, advice.With(fmt.Errorf("no permission to create %s, which reading a claim needs: %w", what, err),
+				"request the permission, or collect results from logs: --results logs")
 		}
 	}
 	out, err := s.e.kubectl(ctx, nil, "get", "persistentvolumeclaim", s.name, "--output", "json")
 	if err != nil {
-		return nil, advice.With(
-			fmt.Errorf("read claim %s: %w", s.name, err),
-			"create it with access mode ReadWriteMany: kubectl create -f CLAIM.yaml",
-		)
+		return nil, advice.With(fmt.Errorf("read claim %s: %w", s.name, err),
+			"create it with access mode ReadWriteMany: kubectl create -f CLAIM.yaml")
 	}
 	var claim struct {
 		Spec struct {

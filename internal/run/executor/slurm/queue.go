@@ -29,10 +29,8 @@ func (e *Executor) Poll(ctx context.Context, of []executor.Submission) (map[int]
 		refs = append(refs, s.Ref)
 	}
 	// All waiting elements of an array share one line with ranges.
-	out, err := e.client.Run(
-		ctx, nil, "squeue", "--noheader", "--states=all", "--format=%F|%K|%T|%N|%r|%A|%k",
-		"--jobs="+strings.Join(refs, ","),
-	)
+	out, err := e.client.Run(ctx, nil, "squeue", "--noheader", "--states=all", "--format=%F|%K|%T|%N|%r|%A|%k",
+		"--jobs="+strings.Join(refs, ","))
 	if err != nil && !strings.Contains(err.Error(), "Invalid job id") {
 		return nil, fmt.Errorf("query jobs: %w", err)
 	}
@@ -139,10 +137,8 @@ func (e *Executor) encodePlan(b executor.Batch) (string, error) {
 	}
 	plan := base64.StdEncoding.EncodeToString(packed)
 	if len(plan) > maxScript*9/10 {
-		return "", advice.With(
-			fmt.Errorf("the plan and the files of the experiment have %d KiB; a job script holds %d KiB", len(plan)>>10, maxScript>>10),
-			"split the experiment",
-		)
+		return "", advice.With(fmt.Errorf("the plan and the files of the experiment have %d KiB; a job script holds %d KiB",
+			len(plan)>>10, maxScript>>10), "split the experiment")
 	}
 	return plan, nil
 }

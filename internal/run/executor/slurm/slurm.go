@@ -69,10 +69,8 @@ func (e *Executor) Check(ctx context.Context) (executor.Capacity, error) {
 	}
 	array, jobs := parseSetting(out, "MaxArraySize", defaultArray), parseSetting(out, "MaxJobCount", defaultJobs)
 	if array < 2 {
-		return executor.Capacity{}, advice.With(
-			fmt.Errorf("no job arrays in Slurm: MaxArraySize is %d", array),
-			"ask the cluster's administrator to raise it",
-		)
+		return executor.Capacity{}, advice.With(fmt.Errorf("no job arrays in Slurm: MaxArraySize is %d", array),
+			"ask the cluster's administrator to raise it")
 	}
 	return executor.Capacity{Batch: min(array-1, max(1, jobs/2)), Total: max(1, jobs/2), Warning: ignoredOptions()}, nil
 }
@@ -120,10 +118,8 @@ func submitError(err error) error {
 			return fmt.Errorf("%w: %w", executor.ErrFull, err)
 		}
 	}
-	return advice.With(
-		fmt.Errorf("submit job: %w", err),
-		"pass the options that the cluster requires, such as --sbatch=--account=NAME",
-	)
+	return advice.With(fmt.Errorf("submit job: %w", err),
+		"pass the options that the cluster requires, such as --sbatch=--account=NAME")
 }
 
 func (e *Executor) Cancel(ctx context.Context, of []executor.Submission) error {
