@@ -28,6 +28,9 @@ type Testbed struct {
 	Upgrades     map[string]database.Installation
 	// Exe is the path of the skerry program on a node's machine, for stress programs.
 	Exe func(node string) (string, error)
+	// Lab is the name of the lab. Commands run in the directory CommandDir, and their undos are
+	// recorded below UndoDir.
+	Lab, CommandDir, UndoDir string
 
 	// membership serialises changes of the membership.
 	membership ctxMutex

@@ -144,9 +144,12 @@ func (c *checker) checkCluster() {
 	}
 }
 
-// FirstCommand returns a command of the user that a trial of a valid file runs, "" for none: those of a cluster that
-// Skerry did not start, or the file of a custom database.
+// FirstCommand returns a command of the user that a trial of a valid file runs, "" for none: those of events and of a
+// cluster that Skerry did not start, or the file of a custom database.
 func (v Validation) FirstCommand() string {
+	if all := v.experiment.EventCommands(); len(all) > 0 {
+		return all[0]
+	}
 	for _, c := range v.Plan {
 		d := c.Experiment.Database
 		if d.Exec != "" {

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -183,4 +184,57 @@ func (e Experiment) describeEvents() string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// Dir is the absolute path of the directory of the experiment's file. Commands run there.
+func (e Experiment) Dir() (string, error) {
+	dir, err := filepath.Abs(e.resolvePath("."))
+	if err != nil {
+		return "", fmt.Errorf("directory of experiment %s: %w", e.Name, err)
+	}
+	return dir, nil
+}
+
+// EventCommands returns the commands of the user that events of any trial run on the machine that runs skerry.
+func (e Experiment) EventCommands() (all []string) {
+	for _, c := range e.Plan() {
+		for _, line := range ListCommands(c.Experiment.Events) {
+			if !slices.Contains(all, line) {
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+// ListCommands returns the commands of the user that events run, each with its event's name.
+func ListCommands(events []event.Event) (all []string) {
+	for _, x := range events {
+		for _, text := range x.Commands() {
+			all = append(all, fmt.Sprintf("event %s, %s", x.Label(), text))
+		}
+	}
+	return all
+}
+
+// commandNotes list every command of the user that a run runs.
+func (e Experiment) commandNotes(databases map[string]database.Database) (notes []string) {
+	for _, line := range e.EventCommands() {
+		notes = append(notes, "runs on this machine: "+line)
+	}
+	seen := map[string]bool{}
+	for _, c := range e.Plan() {
+		file := c.Experiment.Database.Exec
+		if file == "" || seen[file] {
+			continue
+		}
+		seen[file] = true
+		db, err := c.Experiment.ResolveDatabase(databases)
+		if s, ok := db.(database.Scripted); ok && err == nil {
+			for _, line := range s.Commands() {
+				notes = append(notes, fmt.Sprintf("runs on nodes: %s, %s", file, line))
+			}
+		}
+	}
+	return notes
 }

@@ -68,7 +68,7 @@ func (c *Cluster) start(ctx context.Context, env database.Env) error {
 	}
 	if s.Ready != "" {
 		env.ReportProgress(c.database.Name(), "waiting until the cluster serves: %s", s.Ready)
-		if err := process.RunShellUntil(ctx, c.command("ready", s.Ready)); err != nil {
+		if _, err := process.RunShellUntil(ctx, c.command("ready", s.Ready)); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/lab/service"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/local"
 	"skerry/internal/run/multihost"
 )
@@ -160,7 +161,12 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 // anything starts on them.
 func (s setup) newTestbed(l *lab.Lab) (*event.Testbed, error) {
 	e := s.cell.Experiment
-	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe, Installation: s.installation, Upgrades: s.installed}
+	dir, err := e.Dir()
+	if err != nil {
+		return nil, err
+	}
+	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe, Installation: s.installation, Upgrades: s.installed,
+		Lab: s.lab.Name, CommandDir: dir, UndoDir: journal.UndosDir(s.lab.DataDir)}
 	if err := w.MountDisks(event.DiskSizes(e.Events, e.EventLayout(s.database))); err != nil {
 		return nil, fmt.Errorf("prepare nodes for events: %w", err)
 	}

@@ -1,0 +1,95 @@
+package journal
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"skerry/internal/base/advice"
+	"skerry/internal/testkit"
+)
+
+func record(t *testing.T, dir, text string) *PendingUndo {
+	t.Helper()
+	p, err := RecordUndo(UndosDir(dir), Undo{Of: "break it", Text: text, Dir: t.TempDir(), Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestSweepRunsUndosOfDeadProcesses(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := record(t, data, "echo once >>undone")
+	if undone, err := SweepUndos(t.Context(), UndosDir(data)); len(undone) > 0 || err != nil {
+		t.Errorf("its process lives: %q, %v", undone, err)
+	}
+	if err := p.Leave(); err != nil { // as the kernel does at the end of a process
+		t.Fatal(err)
+	}
+	for _, want := range []int{1, 0} {
+		if undone, err := SweepUndos(t.Context(), UndosDir(data)); len(undone) != want || err != nil {
+			t.Errorf("undone: %q, %v", undone, err)
+		}
+	}
+	if text, err := os.ReadFile(filepath.Join(p.Dir, "undone")); err != nil || string(text) != "once\n" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := os.Stat(data); err == nil {
+		t.Errorf("%s was left", data)
+	}
+}
+
+func TestSweepKeepsFailedUndos(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := record(t, data, "test -e fixed || { echo no route; exit 3; }")
+	if err := p.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	undone, err := SweepUndos(t.Context(), UndosDir(data))
+	if len(undone) > 0 || err == nil || !strings.Contains(err.Error(), "exit status 3: no route") ||
+		!strings.Contains(advice.Of(err), p.path) {
+		t.Errorf("%q, %v, %s", undone, err, advice.Of(err))
+	}
+	if err := os.WriteFile(filepath.Join(p.Dir, "fixed"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if undone, err := SweepUndos(t.Context(), UndosDir(data)); len(undone) != 1 || err != nil {
+		t.Errorf("%q, %v", undone, err)
+	}
+}
+
+// A file that is not complete is removed: nothing has run. A file of another user is not run.
+func TestSweepOfForeignFiles(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	p := record(t, data, "true")
+	half := p.path[:len(p.path)-len(undoSuffix)] + "x" + newUndoSuffix
+	if err := os.WriteFile(half, []byte(`{"of":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if undone, err := SweepUndos(t.Context(), UndosDir(data)); len(undone) != 0 && undone[0] != "" || err != nil {
+		t.Errorf("%q, %v", undone, err)
+	}
+	if _, err := os.Stat(half); err == nil {
+		t.Error("it was left")
+	}
+	if err := p.Settle(); err != nil {
+		t.Error(err)
+	}
+	testkit.Need(t, testkit.Root)
+	p = record(t, data, "touch ran")
+	if err := os.Chown(p.path, 54321, 54321); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := SweepUndos(t.Context(), UndosDir(data)); err == nil || !strings.Contains(err.Error(), "another user") {
+		t.Errorf("the command of another user: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(p.Dir, "ran")); err == nil {
+		t.Error("it ran")
+	}
+}
