@@ -142,7 +142,7 @@ func (c *commandAction) apply(ctx context.Context, w *Testbed, p *progress) erro
 	if err != nil {
 		return err
 	}
-	c.undo, err = journal.RecordUndo(w.UndoDir, journal.Undo{
+	c.undo, err = journal.RecordUndo(ctx, w.UndoDir, journal.Undo{
 		Of: texts["do"], Text: texts["undo"], Dir: w.CommandDir, Timeout: c.command.Timeout.Duration(),
 	})
 	if err != nil {
@@ -204,7 +204,7 @@ func (c *commandAction) revert(ctx context.Context, _ *Testbed, p *progress) err
 	if err != nil {
 		return errors.Join(err, c.undo.Leave())
 	}
-	return c.undo.Settle()
+	return c.undo.Settle(ctx)
 }
 
 // Commands returns the commands of the user that an event runs, in order, as written in the file.

@@ -42,7 +42,7 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 	root := t.TempDir()
 	start := func(name string) (*external.Scratch, database.Cluster) {
 		t.Helper()
-		scratch, err := external.NewScratch(root, name)
+		scratch, err := external.NewScratch(t.Context(), root, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,14 +62,14 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 	if err := c.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := scratch.Release(); err != nil {
+	if err := scratch.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	dropped(t, db, c)
 	others()
 
 	scratch, c = start("killed")
-	if err := scratch.Release(); err != nil { // as the kernel does when the process dies
+	if err := scratch.Release(t.Context()); err != nil { // as the kernel does when the process dies
 		t.Fatal(err)
 	}
 	swept, err := external.Sweep(t.Context(), root, map[string]database.Database{db.Name(): db})

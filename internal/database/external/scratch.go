@@ -3,18 +3,14 @@ package external
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/atomicfile"
-	"skerry/internal/base/flock"
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/machine/journal"
@@ -22,10 +18,7 @@ import (
 
 // Scratch is the directory of a trial on this machine: its clients' files, and the name of its table until that is
 // dropped. The process that made it holds a lock on it.
-type Scratch struct {
-	dir  string
-	lock *flock.Lock
-}
+type Scratch struct{ dir *journal.LockedDir }
 
 // intent is the table that a trial may have made.
 type intent struct {
@@ -37,31 +30,12 @@ type intent struct {
 const intentFile = "table.json"
 
 // NewScratch makes the scratch directory of a name below dir.
-func NewScratch(dir, name string) (*Scratch, error) {
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func NewScratch(ctx context.Context, dir, name string) (*Scratch, error) {
+	locked, err := journal.NewLockedDir(ctx, dir, name)
+	if err != nil {
 		return nil, fmt.Errorf("make directory of trial: %w", err)
 	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		return nil, fmt.Errorf("make directory of trial: %w", err)
-	}
-	lock, err := lockDir(path)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock directory of trial: %w", err), os.Remove(path))
-	}
-	return &Scratch{path, lock}, nil
-}
-
-func lockDir(path string) (*flock.Lock, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	lock, err := flock.Acquire(f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return lock, nil
+	return &Scratch{locked}, nil
 }
 
 // Dir is the scratch directory's directory, which Release removes, or "" for nil.
@@ -69,7 +43,7 @@ func (c *Scratch) Dir() string {
 	if c == nil {
 		return ""
 	}
-	return c.dir
+	return c.dir.Path
 }
 
 // ScratchRoot is the directory of all scratch directories of this machine, below the directory of nodes.
@@ -79,11 +53,7 @@ func ScratchRoot(dataDir string) string {
 
 // recordIntent writes the table's name to the disk, in a scratch directory. Only then clients may connect.
 func recordIntent(dir string, i intent) error {
-	err := atomicfile.Write(filepath.Join(dir, intentFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(i) })
-	if err == nil {
-		err = atomicfile.SyncDir(filepath.Dir(dir)) // the directory itself is new
-	}
-	if err != nil {
+	if err := journal.WriteRecord(dir, intentFile, i); err != nil {
 		return fmt.Errorf("record the name of the table: %w", err)
 	}
 	return nil
@@ -98,15 +68,15 @@ func settleIntent(dir string) error {
 }
 
 // Release gives the directory up. One with a table that was not dropped is left to Sweep.
-func (c *Scratch) Release() error {
+func (c *Scratch) Release(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
-	_, err := os.Stat(filepath.Join(c.dir, intentFile))
+	_, err := os.Stat(filepath.Join(c.dir.Path, intentFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = os.RemoveAll(c.dir)
+		return c.dir.Remove(ctx)
 	}
-	return errors.Join(err, c.lock.Close())
+	return errors.Join(err, c.dir.Leave())
 }
 
 // sweepTimeout bounds how long Sweep waits for one cluster, which may be gone for good.
@@ -119,44 +89,13 @@ const requestsInFlight = 500 * time.Millisecond
 // Sweep drops the tables of trials below dir whose process has died, and returns their names. A table that cannot be
 // dropped keeps its directory; the error names it.
 func Sweep(ctx context.Context, dir string, databases map[string]database.Database) (dropped []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list tables of trials: %w", err)
-	}
-	var errs []error
-	for _, e := range entries {
-		table, err := sweepScratch(ctx, filepath.Join(dir, e.Name()), databases)
-		if table != "" {
-			dropped = append(dropped, table)
-		}
-		errs = append(errs, err)
-	}
-	return dropped, errors.Join(errs...)
+	return journal.SweepLockedDirs(ctx, dir, func(c *journal.LockedDir) (string, error) { return dropRemains(ctx, c, databases) })
 }
 
-func sweepScratch(ctx context.Context, path string, databases map[string]database.Database) (table string, err error) {
-	lock, err := lockDir(path)
-	if errors.Is(err, flock.ErrHeld) || errors.Is(err, fs.ErrNotExist) {
-		return "", nil // its process lives, or another Sweep was faster
-	}
-	if err != nil {
-		return "", fmt.Errorf("lock %s: %w", path, err)
-	}
-	c := &Scratch{path, lock}
-	defer func() { err = errors.Join(err, c.Release()) }()
-	text, err := os.ReadFile(filepath.Join(path, intentFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // it died before it had a table, or after
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the name of a table: %w", err)
-	}
+func dropRemains(ctx context.Context, c *journal.LockedDir, databases map[string]database.Database) (table string, err error) {
 	var i intent
-	if err := json.Unmarshal(text, &i); err != nil {
-		return "", fmt.Errorf("read %s: %w", filepath.Join(path, intentFile), err)
+	if ok, err := c.ReadRecord(intentFile, &i); err != nil || !ok { // without a record, it died before it had a table, or after
+		return "", err
 	}
 	d, ok := databases[i.Database].(database.External)
 	if !ok {
@@ -170,7 +109,7 @@ func sweepScratch(ctx context.Context, path string, databases map[string]databas
 	}
 	if err != nil {
 		err = fmt.Errorf("drop table %s of %s, which a killed run left: %w", i.Properties[database.PropTable], i.Database, err)
-		return "", advice.With(err, "if the cluster is gone for good, remove %s", path)
+		return "", advice.With(err, "if the cluster is gone for good, remove %s", c.Path)
 	}
-	return i.Properties[database.PropTable], settleIntent(path)
+	return i.Properties[database.PropTable], nil
 }

@@ -13,7 +13,7 @@ import (
 
 func record(t *testing.T, dir, text string) *PendingUndo {
 	t.Helper()
-	p, err := RecordUndo(UndosDir(dir), Undo{Of: "break it", Text: text, Dir: t.TempDir(), Timeout: time.Minute})
+	p, err := RecordUndo(t.Context(), UndosDir(dir), Undo{Of: "break it", Text: text, Dir: t.TempDir(), Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestSweepKeepsFailedUndos(t *testing.T) {
 	}
 	undone, err := SweepUndos(t.Context(), UndosDir(data))
 	if len(undone) > 0 || err == nil || !strings.Contains(err.Error(), "exit status 3: no route") ||
-		!strings.Contains(advice.Of(err), p.path) {
+		!strings.Contains(advice.Of(err), p.dir.Path) {
 		t.Errorf("%q, %v, %s", undone, err, advice.Of(err))
 	}
 	if err := os.WriteFile(filepath.Join(p.Dir, "fixed"), nil, 0o600); err != nil {
@@ -61,32 +61,31 @@ func TestSweepKeepsFailedUndos(t *testing.T) {
 	}
 }
 
-// A file that is not complete is removed: nothing has run. A file of another user is not run.
+// Without a record, no command has begun. Records in a directory of another user are not read.
 func TestSweepOfForeignFiles(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	p := record(t, data, "true")
-	half := p.path[:len(p.path)-len(undoSuffix)] + "x" + newUndoSuffix
-	if err := os.WriteFile(half, []byte(`{"of":`), 0o600); err != nil {
+	c, err := NewLockedDir(t.Context(), UndosDir(data), "half")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if undone, err := SweepUndos(t.Context(), UndosDir(data)); len(undone) != 0 && undone[0] != "" || err != nil {
+	if err := c.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if undone, err := SweepUndos(t.Context(), UndosDir(data)); len(undone) != 0 || err != nil {
 		t.Errorf("%q, %v", undone, err)
 	}
-	if _, err := os.Stat(half); err == nil {
-		t.Error("it was left")
-	}
-	if err := p.Settle(); err != nil {
-		t.Error(err)
+	if _, err := os.Stat(data); err == nil {
+		t.Errorf("%s was left", data)
 	}
 	testkit.Need(t, testkit.Root)
-	p = record(t, data, "touch ran")
-	if err := os.Chown(p.path, 54321, 54321); err != nil {
-		t.Fatal(err)
-	}
+	p := record(t, data, "touch ran")
 	if err := p.Leave(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := SweepUndos(t.Context(), UndosDir(data)); err == nil || !strings.Contains(err.Error(), "another user") {
+	if err := os.Chown(UndosDir(data), 54321, 54321); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := SweepUndos(t.Context(), UndosDir(data)); err == nil || !strings.Contains(err.Error(), "belongs to user 54321") {
 		t.Errorf("the command of another user: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(p.Dir, "ran")); err == nil {

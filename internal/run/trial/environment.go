@@ -96,7 +96,7 @@ func (g *environment) tearDown(ctx context.Context, w *record.TrialWriter) error
 			errs = append(errs, fmt.Errorf("remove lab: %w", err))
 		}
 	}
-	errs = append(errs, g.scratch.Release())
+	errs = append(errs, g.scratch.Release(ctx))
 	return errors.Join(errs...)
 }
 

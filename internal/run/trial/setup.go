@@ -118,7 +118,7 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 	}
 	c.Scale, c.Engine, c.Seed = e.SetupScale, e.Engine, s.cell.Seed
 	if e.Database.Cluster != nil {
-		if g.scratch, err = external.NewScratch(external.ScratchRoot(c.DataDir), c.Name); err != nil {
+		if g.scratch, err = external.NewScratch(ctx, external.ScratchRoot(c.DataDir), c.Name); err != nil {
 			return err
 		}
 		c.Machine = local.BareMachine{Dir: g.scratch.Dir(), Exe: c.Exe}
