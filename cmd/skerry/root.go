@@ -109,24 +109,21 @@ func addCommands(root *cobra.Command, a *app) {
 // prepare prepares a command that creates labs: see labprep.Prepare.
 func (a *app) prepare(ctx context.Context) error { return labprep.Prepare(ctx, a.App, a.stateDir) }
 
-// prepareRun prepares a command that runs an experiment: see labprep.Prepare. It drops the tables of killed runs and undoes their
-// commands. Trials on clusters that Skerry did not start need no rights, and are not moved to a user namespace, which has another network.
+// prepareRun prepares a command that runs an experiment: see labprep.Prepare. It undoes the commands of killed runs, then
+// drops their tables: an event can have cut off a cluster. Trials on clusters that Skerry did not start need no rights, and
+// are not moved to a user namespace, which has another network.
 func (a *app) prepareRun(ctx context.Context, e experiment.Experiment) error {
-	dropped, err := external.Sweep(ctx, external.ScratchRoot(""), all.Databases())
-	if len(dropped) > 0 {
-		fmt.Fprintf(a.Err, "dropped the tables of a killed run: %s\n", strings.Join(dropped, ", "))
+	if rootless.Inside() {
+		return nil // prepared outside
 	}
+	undoErr := labprep.UndoCommands(ctx, a.App)
+	done, err := external.Sweep(ctx, external.ScratchRoot(""), all.Databases())
+	for _, line := range done {
+		fmt.Fprintln(a.Err, line)
+	}
+	labprep.Warn(a.App, errors.Join(undoErr, err))
 	if !e.NeedsLab() {
-		err = errors.Join(err, labprep.UndoCommands(ctx, a.App))
-	}
-	if err != nil {
-		fmt.Fprintln(a.Err, "warning:", err)
-		if next := advice.Of(err); next != "" {
-			fmt.Fprintln(a.Err, "  "+next)
-		}
-	}
-	if !e.NeedsLab() {
-		return nil
+		return ctx.Err()
 	}
 	return a.prepare(ctx)
 }

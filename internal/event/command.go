@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"slices"
 	"strings"
 	"time"
 
 	"skerry/internal/base/unit"
 	"skerry/internal/database/custom"
+	"skerry/internal/database/external"
 	"skerry/internal/machine/journal"
 	"skerry/internal/machine/process"
 	"skerry/internal/record"
@@ -49,7 +52,8 @@ func (Command) Shorthand() string { return "do" }
 type commandData struct {
 	// Lab is the name of the lab.
 	Lab string
-	// Nodes run the database at the start of the trial. Client is the first load driver's node.
+	// Nodes run the database at the start of the trial. On a cluster that Skerry did not start, they are its servers, named
+	// HOST:PORT. Client is the first load driver's node.
 	Nodes  []custom.Peer
 	Client custom.Peer
 }
@@ -66,13 +70,20 @@ func (c *Command) check(s Layout, fail failure) {
 		fail("timeout", "write 2m", "timeout must be positive")
 	}
 	sample := func(string) (string, error) { return "192.0.2.1", nil }
-	data, _ := newCommandData("lab", s, sample, sample) // sample returns no error
+	servers := slices.Repeat([]string{"192.0.2.1:1"}, maxSampleServers)
+	if s.Cluster != nil && len(s.Cluster.Servers) > 0 {
+		servers = s.Cluster.Servers
+	}
+	data, _ := newCommandData("lab", s, servers, sample, sample) // sample returns no error
 	for key, text := range c.texts() {
 		if _, err := custom.Render(text, data); err != nil {
 			fail(key, "see docs/events.md for what a template may name", "%v", err)
 		}
 	}
 }
+
+// maxSampleServers is how many servers a template is checked with if servers_from prints them later.
+const maxSampleServers = 100
 
 // undoable implements the optional interface.
 func (c *Command) undoable() (bool, string) {
@@ -83,9 +94,16 @@ func (c *Command) draw(s Layout, _ int, _ map[string]bool, _ *rand.Rand) action 
 	return &commandAction{command: *c, layout: s}
 }
 
-// newCommandData returns the data of templates; the functions return the addresses of nodes.
-func newCommandData(lab string, s Layout, node, client func(name string) (string, error)) (commandData, error) {
+// newCommandData returns the data of templates. The functions return the addresses of nodes. servers are those of a cluster
+// that Skerry did not start.
+func newCommandData(lab string, s Layout, servers []string, node, client func(name string) (string, error)) (commandData, error) {
 	d := commandData{Lab: lab}
+	if s.Cluster != nil {
+		for i, server := range servers {
+			addr, _, _ := net.SplitHostPort(server) // checked before
+			d.Nodes = append(d.Nodes, custom.Peer{Node: server, Addr: addr, Index: i})
+		}
+	}
 	peer := func(name string, index int, addr func(string) (string, error)) (custom.Peer, error) {
 		a, err := addr(name)
 		if err != nil {
@@ -167,7 +185,11 @@ func (c *commandAction) apply(ctx context.Context, w *Testbed, p *progress) erro
 
 // render fills in the templates of all commands, before any of them runs.
 func (c *commandAction) render(w *Testbed) (map[string]string, error) {
-	data, err := newCommandData(w.Lab, c.layout, func(name string) (string, error) {
+	var servers []string
+	if own, ok := w.Cluster.(*external.Cluster); ok {
+		servers = own.Servers()
+	}
+	data, err := newCommandData(w.Lab, c.layout, servers, func(name string) (string, error) {
 		h, err := w.databaseHost(name)
 		if err != nil {
 			return "", err

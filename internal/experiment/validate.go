@@ -310,9 +310,6 @@ func (e Experiment) describeDatabase(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "  %s at %s, clients on this machine\n", e.Database.Label(), k)
-	for _, command := range k.Commands() {
-		fmt.Fprintf(w, "  runs here: %s\n", command)
-	}
 	records := int64(0)
 	for _, c := range e.Plan() {
 		records = max(records, c.Experiment.Pools()[0].Workload.Records)

@@ -197,6 +197,7 @@ func TestCommandEventsNeedLoopback(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	quiet := text
 	text += "events: [{name: drain, at: 1s, command: {do: ./drain.sh, undo: ./undrain.sh}}]\n"
 	var c Checked
 	if b.send(http.MethodPost, "/api/validate", Text{Text: text}, &c); !c.Valid ||
@@ -208,6 +209,17 @@ func TestCommandEventsNeedLoopback(t *testing.T) {
 	code := b.send(http.MethodPost, "/api/job", Text{Text: text}, &refused)
 	if code != http.StatusForbidden || !strings.Contains(refused.Error, "./drain.sh") || !strings.Contains(refused.Hint, "--allow-commands") {
 		t.Errorf("%d %+v", code, refused)
+	}
+	// A machine that a command reaches, and settings of ssh that can be commands.
+	for machine, want := range map[string]string{
+		"command: [./reach.sh, m1]":                        "machine m1, command: ./reach.sh m1",
+		"ssh: {host: m1, options: [ProxyCommand=./nc.sh]}": "-o ProxyCommand=./nc.sh",
+	} {
+		inline := quiet + "machines: [{name: m1, " + machine + "}]\n"
+		code := b.send(http.MethodPost, "/api/job", Text{Text: inline}, &refused)
+		if code != http.StatusForbidden || !strings.Contains(refused.Error, want) {
+			t.Errorf("%s: %d %+v", machine, code, refused)
+		}
 	}
 	code = b.send(http.MethodPost, "/api/runs/x/events", map[string]any{"command": "./drain.sh"}, &refused)
 	if code != http.StatusForbidden || !strings.Contains(refused.Error, "do: ./drain.sh") {

@@ -27,10 +27,7 @@ func Prepare(ctx context.Context, a *cli.App, stateDir string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		fmt.Fprintln(a.Err, "warning:", err)
-		if next := advice.Of(err); next != "" {
-			fmt.Fprintln(a.Err, "  "+next)
-		}
+		Warn(a, err)
 	}
 	needed, err := rootless.Needed()
 	if err != nil || !needed {
@@ -41,6 +38,17 @@ func Prepare(ctx context.Context, a *cli.App, stateDir string) error {
 		return fmt.Errorf("locate this program: %w", err)
 	}
 	return rootless.Enter(ctx, exe, os.Args[1:], Directories())
+}
+
+// Warn prints an error, if any, as a warning, with its advice.
+func Warn(a *cli.App, err error) {
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(a.Err, "warning:", err)
+	if next := advice.Of(err); next != "" {
+		fmt.Fprintln(a.Err, "  "+next)
+	}
 }
 
 // Sweep undoes the commands of killed runs, removes the remains of labs whose commands were killed, and prints both.

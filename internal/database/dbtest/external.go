@@ -73,7 +73,7 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 		t.Fatal(err)
 	}
 	swept, err := external.Sweep(t.Context(), root, map[string]database.Database{db.Name(): db})
-	if err != nil || len(swept) != 1 || swept[0] != c.Properties()[database.PropTable] {
+	if err != nil || len(swept) != 1 || swept[0] != "dropped the tables of a killed run: "+c.Properties()[database.PropTable] {
 		t.Errorf("Sweep dropped %v, want the table of %v: %v", swept, c.Properties(), err)
 	}
 	dropped(t, db, c)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"skerry/internal/base/advice"
@@ -59,10 +60,10 @@ func recordIntent(dir string, i intent) error {
 	return nil
 }
 
-// settleIntent removes the table's name once the table is dropped.
-func settleIntent(dir string) error {
-	if err := os.Remove(filepath.Join(dir, intentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the name of the table: %w", err)
+// settle removes a record once its table is dropped, or its command has run.
+func settle(dir, file string) error {
+	if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove record of trial: %w", err)
 	}
 	return nil
 }
@@ -86,10 +87,22 @@ const sweepTimeout = 15 * time.Second
 // but servers may not have read them to the end. Sweep drops the table again after it, for records that came meanwhile.
 const requestsInFlight = 500 * time.Millisecond
 
-// Sweep drops the tables of trials below dir whose process has died, and returns their names. A table that cannot be
-// dropped keeps its directory; the error names it.
-func Sweep(ctx context.Context, dir string, databases map[string]database.Database) (dropped []string, err error) {
-	return journal.SweepLockedDirs(ctx, dir, func(c *journal.LockedDir) (string, error) { return dropRemains(ctx, c, databases) })
+// Sweep drops the tables of trials below dir whose process has died, and runs their down, or the join or leave that gives
+// the cluster its servers back. It returns what it did, as sentences. What cannot be done keeps its directory; the error
+// names it.
+func Sweep(ctx context.Context, dir string, databases map[string]database.Database) (done []string, err error) {
+	return journal.SweepLockedDirs(ctx, dir, func(c *journal.LockedDir) (string, error) {
+		var did []string
+		table, tableErr := dropRemains(ctx, c, databases)
+		if table != "" {
+			did = append(did, "dropped the tables of a killed run: "+table)
+		}
+		command, undoErr := runRecordedUndo(ctx, c)
+		if command != "" {
+			did = append(did, "ran a command of the cluster of a killed run: "+command)
+		}
+		return strings.Join(did, "\n"), errors.Join(tableErr, undoErr)
+	})
 }
 
 func dropRemains(ctx context.Context, c *journal.LockedDir, databases map[string]database.Database) (table string, err error) {
@@ -111,5 +124,5 @@ func dropRemains(ctx context.Context, c *journal.LockedDir, databases map[string
 		err = fmt.Errorf("drop table %s of %s, which a killed run left: %w", i.Properties[database.PropTable], i.Database, err)
 		return "", advice.With(err, "if the cluster is gone for good, remove %s", c.Path)
 	}
-	return i.Properties[database.PropTable], nil
+	return i.Properties[database.PropTable], settle(c.Path, intentFile)
 }

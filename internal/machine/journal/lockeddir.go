@@ -53,8 +53,11 @@ func (c *LockedDir) Remove(ctx context.Context) error {
 	err := os.RemoveAll(c.Path)
 	root := filepath.Dir(c.Path)
 	all, lockErr := LockDir(ctx, root, true)
-	if lockErr == nil {
+	switch {
+	case lockErr == nil:
 		releaseOwned(all, root)
+	case errors.Is(lockErr, fs.ErrNotExist): // another process has removed the empty root
+		lockErr = nil
 	}
 	return errors.Join(err, lockErr, c.lock.Close())
 }

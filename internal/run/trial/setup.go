@@ -97,6 +97,9 @@ func (s setup) applyScale(ctx context.Context, l *lab.Lab) error {
 		return err
 	}
 	s.report.publishLinks(l)
+	if s.cell.Experiment.Database.Cluster != nil { // there are no links
+		return nil
+	}
 	return s.report.writeEvent(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
 }
 
@@ -143,9 +146,13 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 			}
 		}
 	}
-	s.report.setStage("starting the lab")
+	what := "lab"
+	if g.scratch != nil {
+		what = "client"
+	}
+	s.report.setStage("starting the " + what)
 	if g.lab, err = lab.Up(ctx, c); err != nil {
-		return fmt.Errorf("start lab: %w", err)
+		return fmt.Errorf("start %s: %w", what, err)
 	}
 	if s.observe == nil {
 		return nil
@@ -188,7 +195,11 @@ func (s setup) startCluster(ctx context.Context, control host.Host, t table) err
 	if plan, ok := g.lab.Service(); ok {
 		contact = plan.ContactPoints
 	}
-	s.report.setStage("starting " + g.database)
+	stage := "starting " + g.database
+	if e.Database.Cluster != nil {
+		stage = fmt.Sprintf("connecting to %s at %s", g.database, e.Database.Cluster)
+	}
+	s.report.setStage(stage)
 	var err error
 	g.cluster, err = s.database.Start(ctx, database.Env{
 		Nodes: nodes, Control: control, Installation: s.installation, Scratch: g.scratch.Dir(),
