@@ -103,9 +103,9 @@ type fragile interface {
 	err() error
 }
 
-// external is an action outside the lab. Its apply ends with the trial. Its revert has a time limit
+// outsideAction is an action outside the lab. Its apply ends with the trial. Its revert has a time limit
 // of its own: removing the lab does not undo it.
-type external interface{ revertLimit() time.Duration }
+type outsideAction interface{ revertLimit() time.Duration }
 
 // kinds lists all kinds, in the order of messages and documents.
 var kinds = []Kind{

@@ -67,7 +67,7 @@ func (o *occurrence) skip(why string) {
 // run applies the event and reverts it at its end, or when ctx ends.
 func (o *occurrence) run(ctx context.Context) {
 	work := ctx
-	_, outside := o.action.(external)
+	_, outside := o.action.(outsideAction)
 	if !o.entry.Spec.kind.permanent() && !outside { // an event that started late is completed, then reverted
 		var cancel context.CancelFunc
 		work, cancel = context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
@@ -151,7 +151,7 @@ func (o *occurrence) revert(trial context.Context, due time.Duration) error {
 		if f := o.r.Interrupted; f != nil && f() {
 			timeout = interruptedRevertTimeout
 		}
-		if x, ok := o.action.(external); ok {
+		if x, ok := o.action.(outsideAction); ok {
 			timeout = x.revertLimit()
 		}
 		var cancel context.CancelFunc
