@@ -20,6 +20,7 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/database/custom"
 	"skerry/internal/database/external"
+	"skerry/internal/experiment"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/lab"
 	"skerry/internal/load"
@@ -108,21 +109,21 @@ func addCommands(root *cobra.Command, a *app) {
 // prepare prepares a command that creates labs: see labprep.Prepare.
 func (a *app) prepare(ctx context.Context) error { return labprep.Prepare(ctx, a.App, a.stateDir) }
 
-// prepareRun prepares a command that runs trials: see labprep.Prepare. It drops the tables of killed runs. Trials
-// on clusters that Skerry did not start need no rights, and are not moved to a user namespace, which has another network.
-func (a *app) prepareRun(ctx context.Context, needsLab bool) error {
-	dropped, err := external.Sweep(ctx, external.ScratchRoot(""), all.Databases())
-	if len(dropped) > 0 {
-		fmt.Fprintf(a.Err, "dropped the tables of a killed run: %s\n", strings.Join(dropped, ", "))
+// prepareRun prepares a command that runs an experiment: see labprep.Prepare. It undoes the commands of killed runs, then
+// drops their tables: an event can have cut off a cluster. Trials on clusters that Skerry did not start need no rights, and
+// are not moved to a user namespace, which has another network.
+func (a *app) prepareRun(ctx context.Context, e experiment.Experiment) error {
+	if rootless.Inside() {
+		return nil // prepared outside
 	}
-	if err != nil {
-		fmt.Fprintln(a.Err, "warning:", err)
-		if next := advice.Of(err); next != "" {
-			fmt.Fprintln(a.Err, "  "+next)
-		}
+	undoErr := labprep.UndoCommands(ctx, a.App)
+	done, err := external.Sweep(ctx, external.ScratchRoot(""), all.Databases())
+	for _, line := range done {
+		fmt.Fprintln(a.Err, line)
 	}
-	if !needsLab {
-		return nil
+	labprep.Warn(a.App, errors.Join(undoErr, err))
+	if !e.NeedsLab() {
+		return ctx.Err()
 	}
 	return a.prepare(ctx)
 }

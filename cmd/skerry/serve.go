@@ -40,9 +40,9 @@ func newServe(a *app) *cobra.Command {
 			"\n" +
 			"The server listens on loopback only, unless --listen gives another address. Such an address requires a token of at\n" +
 			"least 16 characters in the environment variable SKERRY_TOKEN. Prometheus metrics of the current trial are at\n" +
-			"/metrics. Experiments that run commands (cluster: commands, exec: databases) start from the dashboard only if it\n" +
-			"listens on loopback, or with --allow-commands. Injected events are recorded like those of the experiment, and make\n" +
-			"their trial suspect.",
+			"/metrics. Experiments that run commands on this machine or on nodes (command events, cluster:, exec:) start\n" +
+			"from the dashboard only if it listens on loopback, or with --allow-commands. Injected events are recorded like\n" +
+			"those of the experiment, and make their trial suspect.",
 		Example: `  skerry serve
   skerry serve runs/latest --open
   SKERRY_TOKEN=$(openssl rand -hex 16) skerry serve --listen 0.0.0.0:8090`,
@@ -67,7 +67,7 @@ func newServe(a *app) *cobra.Command {
 	c.Flags().StringVar(&address, "listen", "127.0.0.1:8090", "listen on `HOST:PORT`; port 0 selects a free port")
 	c.Flags().BoolVar(&open, "open", false, "open a browser")
 	c.Flags().BoolVar(&allowCommands, "allow-commands", false,
-		"let browsers of other machines start experiments that run commands (cluster: commands, exec: databases)")
+		"let browsers of other machines start experiments that run commands (command events, cluster: commands, exec: databases)")
 	return c
 }
 

@@ -79,6 +79,12 @@ type Frail interface {
 	Frail(nodes int, options Options) string
 }
 
+// Scripted is a database that runs commands of the user.
+type Scripted interface {
+	// Commands lists the commands as written in the file, each after its key ("server.start: ...").
+	Commands() []string
+}
+
 // Options are a database's own settings in an experiment: scalar values.
 type Options map[string]any
 

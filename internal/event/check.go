@@ -116,12 +116,16 @@ func (c timing) duration() {
 	if c.For == nil && (c.Churn == nil || c.Churn.Lasting == nil) {
 		return
 	}
-	if !c.Spec.kind.revertible() {
+	revertible, hint := c.Spec.kind.revertible(), "remove it"
+	if u, ok := c.Spec.spec.(undoable); ok {
+		revertible, hint = u.undoable()
+	}
+	if !revertible {
 		key := "for"
 		if c.For == nil {
 			key = "churn.lasting"
 		}
-		c.fail(key, "remove it", "%s cannot be reverted", c.Kind())
+		c.fail(key, hint, "%s cannot be reverted", c.Kind())
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"time"
 
 	"skerry/internal/record"
 )
@@ -58,8 +59,11 @@ type (
 	databaseDependent interface {
 		checkDatabase(c databaseCheck, e Event, fail failure)
 	}
-	joiner interface{ joiningNodes(s Layout) []string }
-	leaver interface{ leavingNodes(s Layout) []string }
+	// undoable reports whether the event can be reverted, where that depends on its settings, and
+	// what to add if not.
+	undoable interface{ undoable() (ok bool, hint string) }
+	joiner   interface{ joiningNodes(s Layout) []string }
+	leaver   interface{ leavingNodes(s Layout) []string }
 	// diskReserver needs disks of the returned sizes, in bytes, before anything starts on the
 	// nodes.
 	diskReserver interface {
@@ -99,6 +103,10 @@ type fragile interface {
 	err() error
 }
 
+// outsideAction is an action outside the lab. Its apply ends with the trial. Its revert has a time limit
+// of its own: removing the lab does not undo it.
+type outsideAction interface{ revertLimit() time.Duration }
+
 // kinds lists all kinds, in the order of messages and documents.
 var kinds = []Kind{
 	latencyKind,
@@ -123,6 +131,7 @@ var kinds = []Kind{
 	diskSlowKind,
 	diskFullKind,
 	networkLoadKind,
+	commandKind,
 	clockSkewKind,
 }
 
@@ -153,11 +162,12 @@ const (
 	SectionNodes      Section = "Nodes"
 	SectionMembership Section = "Membership"
 	SectionResources  Section = "Resources"
+	SectionCommands   Section = "Commands"
 )
 
 // Sections returns all sections, in the order of the page.
 func Sections() []Section {
-	return []Section{SectionLinks, SectionNodes, SectionMembership, SectionResources}
+	return []Section{SectionLinks, SectionNodes, SectionMembership, SectionResources, SectionCommands}
 }
 
 // Row is a line of a table.

@@ -8,6 +8,7 @@ import (
 	"skerry/internal/base/strict"
 	"skerry/internal/base/suggest"
 	"skerry/internal/database"
+	"skerry/internal/database/external"
 	"skerry/internal/topology"
 )
 
@@ -25,6 +26,8 @@ type Layout struct {
 	RealLinks map[string]bool
 	// NoAbruptLeave is why no node can leave abruptly, "" if nodes can or if it is not known yet.
 	NoAbruptLeave string
+	// Cluster is set if Skerry did not start the cluster. Then there are no nodes but clients.
+	Cluster *external.Spec
 	// Database is nil if it is not known yet. Version is the version or series that the experiment
 	// names, "" for the default series.
 	Database database.Database

@@ -13,7 +13,8 @@ var leaveKind = Kind{
 	Name: "leave", Summary: "removes nodes by the database's own procedure. A revert adds them again.",
 	Effect: record.Effect{On: record.OnNodes, Makes: record.Down, Settles: true, Member: record.Leaves},
 	Docs: Docs{SectionMembership, []Row{{Examples: []string{`Seoul`, `{nodes: removable, choose: next}`, `{nodes: Seoul, manner: abrupt}`},
-		Text: `the node leaves by the database's own procedure. On revert, it joins`}}},
+		Text: `the node leaves by the database's own procedure. On revert, it joins`}, {Examples: []string{`{count: 1}`},
+		Text: "on a [cluster that Skerry did not start](howto/own-cluster.md#4-events): its command `leave`. On revert, `join`"}}},
 	HeldState: "away",
 	newSpec:   func() kindSpec { return new(Leave) },
 }
@@ -22,21 +23,29 @@ var leaveKind = Kind{
 // is complete when the database says so. Without for, the change is permanent: the end of the trial
 // does not revert it.
 type Leave struct {
-	NodeSelector `yaml:",inline"`
+	MemberSelector `yaml:",inline"`
 	// Manner is how the nodes leave. graceful is the normal procedure. abrupt kills the node first,
 	// then removes it by the procedure for lost members.
 	Manner string `yaml:"manner" json:"manner" jsonschema:"default=graceful,enum=graceful,enum=abrupt"`
 }
 
-func (e *Leave) check(s Layout, fail failure) { e.NodeSelector.checkMembers(s, fail, "removed") }
+func (e *Leave) check(s Layout, fail failure) {
+	if s.Cluster != nil && parseManner(e.Manner) == database.Abrupt {
+		fail("manner", "remove it, or use a command event", "%s", "the command leave of database.cluster decides how servers leave")
+	}
+	e.checkMembers(s, fail, "removed")
+}
 
 func (e *Leave) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
+	if len(e.Nodes) == 0 {
+		return &resizeAction{by: -e.Count}
+	}
 	manner, text := parseManner(e.Manner), "%s leaves"
 	if manner == database.Abrupt {
 		text = "%s is lost and removed"
 	}
 	return newNodeAction(nodeAction{
-		nodes: e.NodeSelector.draw(s, turn, busy, r), text: text, undo: joinNode,
+		nodes: e.selectNodes(s, turn, busy, r), text: text, undo: joinNode,
 		do: func(ctx context.Context, w *Testbed, node string, p *progress) error {
 			return w.leave(ctx, node, manner, p)
 		},
@@ -44,11 +53,15 @@ func (e *Leave) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) act
 }
 
 func (e *Leave) leavingNodes(s Layout) []string {
-	nodes, _ := s.resolveNames(e.NodeSelector.Nodes)
+	nodes, _ := s.resolveNames(e.Nodes)
 	return nodes
 }
 
 func (e *Leave) checkDatabase(c databaseCheck, entry Event, fail failure) {
+	if k := c.stage.Cluster; k != nil {
+		checkScaling(fail, entry, "leave", k.Leave, k.Join)
+		return
+	}
 	if !c.can.Resize {
 		fail("", "kill nodes, or cut their links", "%s cannot remove members while it serves", c.name)
 		return
@@ -87,21 +100,25 @@ func (e *Leave) checkDatabase(c databaseCheck, entry Event, fail failure) {
 
 var joinKind = Kind{
 	Name: "join", Summary: "adds nodes as members of the database. A revert removes them.",
-	Effect:    record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true, Member: record.Joins},
-	Docs:      Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Text: `the node joins the database. On revert, it leaves`}}},
+	Effect: record.Effect{On: record.OnNodes, Makes: record.Up, Settles: true, Member: record.Joins},
+	Docs: Docs{SectionMembership, []Row{{Examples: []string{`spare`}, Text: `the node joins the database. On revert, it leaves`},
+		{Examples: []string{`{count: 1}`}, Text: "on a cluster that Skerry did not start: its command `join`. On revert, `leave`"}}},
 	HeldState: "members",
 	newSpec:   func() kindSpec { return new(join) },
 }
 
 type join struct {
-	NodeSelector `yaml:",inline"`
+	MemberSelector `yaml:",inline"`
 }
 
 func (e *join) check(s Layout, fail failure) { e.checkMembers(s, fail, "added") }
 
 func (e *join) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
+	if len(e.Nodes) == 0 {
+		return &resizeAction{by: e.Count}
+	}
 	return newNodeAction(nodeAction{
-		nodes: e.NodeSelector.draw(s, turn, busy, r), text: "%s joins", do: joinNode,
+		nodes: e.selectNodes(s, turn, busy, r), text: "%s joins", do: joinNode,
 		undo: func(ctx context.Context, w *Testbed, node string, p *progress) error {
 			return w.leave(ctx, node, database.Graceful, p)
 		},
@@ -113,11 +130,15 @@ func joinNode(ctx context.Context, w *Testbed, node string, p *progress) error {
 }
 
 func (e *join) joiningNodes(s Layout) []string {
-	nodes, _ := s.resolveNames(e.NodeSelector.Nodes)
+	nodes, _ := s.resolveNames(e.Nodes)
 	return nodes
 }
 
-func (e *join) checkDatabase(c databaseCheck, _ Event, fail failure) {
+func (e *join) checkDatabase(c databaseCheck, entry Event, fail failure) {
+	if k := c.stage.Cluster; k != nil {
+		checkScaling(fail, entry, "join", k.Join, k.Leave)
+		return
+	}
 	if !c.can.Resize {
 		fail("", "give the experiment more nodes from the start", "%s cannot add members while it serves", c.name)
 		return

@@ -22,6 +22,9 @@ func (NodeSelector) Shorthand() string { return "nodes" }
 func (n NodeSelector) resolve(s Layout, fail failure) []string {
 	all, unknown := s.resolveNames(n.Nodes)
 	switch {
+	case s.Cluster != nil && len(all) == 0:
+		fail("nodes", "use a command event", "%s: Skerry does not reach the machines of a cluster that it did not start",
+			strings.Join(n.Nodes, ", "))
 	case unknown != "":
 		fail("nodes", s.suggestName(unknown), "there is no node or site %q", unknown)
 	case len(all) == 0:

@@ -67,7 +67,8 @@ func (o *occurrence) skip(why string) {
 // run applies the event and reverts it at its end, or when ctx ends.
 func (o *occurrence) run(ctx context.Context) {
 	work := ctx
-	if !o.entry.Spec.kind.permanent() { // an event that started late is completed, then reverted
+	_, outside := o.action.(outsideAction)
+	if !o.entry.Spec.kind.permanent() && !outside { // an event that started late is completed, then reverted
 		var cancel context.CancelFunc
 		work, cancel = context.WithTimeout(context.WithoutCancel(ctx), applyTimeout)
 		defer cancel()
@@ -150,6 +151,9 @@ func (o *occurrence) revert(trial context.Context, due time.Duration) error {
 		if f := o.r.Interrupted; f != nil && f() {
 			timeout = interruptedRevertTimeout
 		}
+		if x, ok := o.action.(outsideAction); ok {
+			timeout = x.revertLimit()
+		}
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), timeout)
 		defer cancel()
@@ -179,7 +183,7 @@ func (o *occurrence) step(ctx, trial context.Context, s *record.Step, change fun
 	err := change(ctx, o.r.World, &p)
 	now := o.r.now()
 	accepted, bytes := p.acceptance()
-	s.Bytes = bytes
+	s.Bytes, s.Commands = bytes, p.ranCommands()
 	if !accepted.IsZero() {
 		s.Accepted = o.momentPtr(accepted.Sub(o.r.zero))
 	}
@@ -235,6 +239,7 @@ type progress struct {
 	accepted time.Time
 	bytes    int64
 	update   LinkUpdate
+	commands []record.Command
 }
 
 // accept records when the request was accepted. Of several requests the last one counts.
@@ -250,6 +255,18 @@ func (p *progress) addBytes(bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bytes += bytes
+}
+
+func (p *progress) addCommand(c record.Command) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.commands = append(p.commands, c)
+}
+
+func (p *progress) ranCommands() []record.Command {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.commands
 }
 
 func (p *progress) setLinkUpdate(u LinkUpdate) {

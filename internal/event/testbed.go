@@ -28,6 +28,9 @@ type Testbed struct {
 	Upgrades     map[string]database.Installation
 	// Exe is the path of the skerry program on a node's machine, for stress programs.
 	Exe func(node string) (string, error)
+	// Lab is the name of the lab. Commands run in the directory CommandDir, and their undos are
+	// recorded below UndoDir.
+	Lab, CommandDir, UndoDir string
 
 	// membership serialises changes of the membership.
 	membership ctxMutex
@@ -140,13 +143,17 @@ func (w *Testbed) changeMembership(ctx context.Context, name string, p *progress
 	if err != nil {
 		return err
 	}
+	return w.changeMembers(ctx, p, func() (database.Change, error) { return change(h) })
+}
+
+func (w *Testbed) changeMembers(ctx context.Context, p *progress, change func() (database.Change, error)) error {
 	leave, err := w.membership.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	asked := time.Now()
-	done, err := change(h)
+	done, err := change()
 	if done.Accepted > 0 {
 		p.accept(asked.Add(done.Accepted))
 	}

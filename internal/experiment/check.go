@@ -144,16 +144,16 @@ func (c *checker) checkCluster() {
 	}
 }
 
-// FirstCommand returns a command of the user that a trial of a valid file runs, "" for none: those of a cluster that
-// Skerry did not start, or the file of a custom database.
+// FirstCommand returns a command of the user that a trial of a valid file runs, or the file of a custom database; "" for
+// none.
 func (v Validation) FirstCommand() string {
-	for _, c := range v.Plan {
-		d := c.Experiment.Database
-		if d.Exec != "" {
-			return "exec: " + d.Exec
-		}
-		if d.Cluster != nil && len(d.Cluster.Commands()) > 0 {
-			return d.Cluster.Commands()[0]
+	if !v.Valid {
+		return ""
+	}
+	all := append(v.experiment.localCommands(), v.experiment.collect(func(x Experiment) []string { return []string{x.Database.Exec} })...)
+	for _, line := range all {
+		if line != "" {
+			return line
 		}
 	}
 	return ""

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -148,7 +149,7 @@ func (e Experiment) EventLayout(db database.Database) event.Layout {
 		return event.Layout{}
 	}
 	s := event.Layout{Topology: e.origin.cloud, Data: e.DataNodes(), Clients: e.ClientNodes(), RealLinks: e.origin.real,
-		Database: db, Version: e.Database.Version}
+		Cluster: e.Database.Cluster, Database: db, Version: e.Database.Version}
 	if a, ok := db.(database.Anchored); ok {
 		s.Unremovable = a.Fixed(s.Data, e.Database.Options)
 	}
@@ -183,4 +184,80 @@ func (e Experiment) describeEvents() string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// Dir is the absolute path of the directory of the experiment's file. Commands run there.
+func (e Experiment) Dir() (string, error) {
+	dir, err := filepath.Abs(e.resolvePath("."))
+	if err != nil {
+		return "", fmt.Errorf("directory of experiment %s: %w", e.Name, err)
+	}
+	return dir, nil
+}
+
+// EventCommands returns the commands of the user that events of any trial run on the machine that runs skerry.
+func (e Experiment) EventCommands() []string {
+	return e.collect(func(x Experiment) []string { return ListCommands(x.Events) })
+}
+
+// collect returns the different strings that list returns for the trials.
+func (e Experiment) collect(list func(trial Experiment) []string) (all []string) {
+	for _, c := range e.Plan() {
+		for _, line := range list(c.Experiment) {
+			if !slices.Contains(all, line) {
+				all = append(all, line)
+			}
+		}
+	}
+	return all
+}
+
+// ListCommands returns the commands of the user that events run, each with its event's name.
+func ListCommands(events []event.Event) (all []string) {
+	for _, x := range events {
+		for _, text := range x.Commands() {
+			all = append(all, fmt.Sprintf("event %s, %s", x.Label(), text))
+		}
+	}
+	return all
+}
+
+// localCommands returns the commands of the user that trials run on the machine that runs skerry: those of events, of a
+// cluster that Skerry did not start, and of machines.
+func (e Experiment) localCommands() []string {
+	return e.collect(func(x Experiment) []string {
+		all := ListCommands(x.Events)
+		if k := x.Database.Cluster; k != nil {
+			for _, text := range k.Commands() {
+				all = append(all, "cluster, "+text)
+			}
+		}
+		if f, err := x.ReadMachines(); err == nil && x.Machines.IsSet() { // checked before
+			for _, m := range f.Machines {
+				if text := m.LocalCommand(); text != "" {
+					all = append(all, "machine "+m.Name+", "+text)
+				}
+			}
+		}
+		return all
+	})
+}
+
+// commandNotes list every command of the user that a run runs.
+func (e Experiment) commandNotes(databases map[string]database.Database) (notes []string) {
+	for _, line := range e.localCommands() {
+		notes = append(notes, "runs on this machine: "+line)
+	}
+	return append(notes, e.collect(func(x Experiment) (all []string) {
+		if x.Database.Exec == "" {
+			return nil
+		}
+		db, err := x.ResolveDatabase(databases)
+		if s, ok := db.(database.Scripted); ok && err == nil {
+			for _, line := range s.Commands() {
+				all = append(all, fmt.Sprintf("runs on nodes: %s, %s", x.Database.Exec, line))
+			}
+		}
+		return all
+	})...)
 }

@@ -88,7 +88,8 @@ func validate(path string, e Experiment, err error, databases map[string]databas
 	default:
 		v.Valid, v.Name, v.Plan = true, v.experiment.Name, v.experiment.Plan()
 		v.Trials = len(v.Plan)
-		v.Notes = slices.Concat(v.experiment.UnusedSettings(databases), v.experiment.eventNotes(), v.experiment.allDriftNotes())
+		v.Notes = slices.Concat(v.experiment.UnusedSettings(databases), v.experiment.eventNotes(), v.experiment.allDriftNotes(),
+			v.experiment.commandNotes(databases))
 		v.Placement, v.err = v.experiment.Placement() // checked before
 		if d, known := v.experiment.Estimate(); known {
 			v.EstimateS = d.Seconds()
@@ -309,9 +310,6 @@ func (e Experiment) describeDatabase(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "  %s at %s, clients on this machine\n", e.Database.Label(), k)
-	for _, command := range k.Commands() {
-		fmt.Fprintf(w, "  runs here: %s\n", command)
-	}
 	records := int64(0)
 	for _, c := range e.Plan() {
 		records = max(records, c.Experiment.Pools()[0].Workload.Records)

@@ -101,6 +101,18 @@ type Step struct {
 	Members []MemberStep `json:"members,omitempty"`
 	// Observed is what the emulator observed after a change of links; nil if nothing was observed.
 	Observed *Observed `json:"observed,omitempty"`
+	// Commands are the commands of the user that the step ran.
+	Commands []Command `json:"commands,omitempty"`
+}
+
+// Command is a command of the user that has ended.
+type Command struct {
+	Name string `json:"name"` // do, until or undo
+	Text string `json:"text"` // with the template filled in
+	// Exit is the exit status, -1 if a signal ended the command. Output is the end of its output. Of until they are
+	// those of the last try.
+	Exit   int    `json:"exit"`
+	Output string `json:"output,omitempty"`
 }
 
 // MemberStep is the upgrade of one member. It is accepted when the old version has ended, and complete when the database

@@ -283,6 +283,12 @@ func (s *Server) validateNeeds(t Text) Checked {
 		c.Candidates = append(c.Candidates, x.Label())
 	}
 	c.Notes = append(c.Notes, contest.Notes...)
+	for i, line := range contest.Needs.Commands() {
+		c.Notes = append(c.Notes, "runs on this machine: "+line)
+		if i == 0 {
+			c.command = line
+		}
+	}
 	for _, l := range contest.Excluded {
 		c.Left = append(c.Left, l.Who+": "+l.Why)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -186,5 +187,42 @@ func TestCommandsNeedLoopback(t *testing.T) {
 	}
 	if file := <-began; filepath.Base(file) != "mine.yaml" {
 		t.Error(file)
+	}
+}
+
+// TestCommandEventsNeedLoopback: the plan lists the commands of events, and neither a run nor a fired event runs them.
+func TestCommandEventsNeedLoopback(t *testing.T) {
+	b := maker(t, func(context.Context, string, bool, io.Writer) error { return nil })
+	text, err := draft.DefaultExperiment().YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := text
+	text += "events: [{name: drain, at: 1s, command: {do: ./drain.sh, undo: ./undrain.sh}}]\n"
+	var c Checked
+	if b.send(http.MethodPost, "/api/validate", Text{Text: text}, &c); !c.Valid ||
+		!slices.Contains(c.Notes, "runs on this machine: event drain, do: ./drain.sh") ||
+		!slices.Contains(c.Notes, "runs on this machine: event drain, undo: ./undrain.sh") {
+		t.Errorf("the plan has no commands: %+v", c)
+	}
+	var refused live.Refusal
+	code := b.send(http.MethodPost, "/api/job", Text{Text: text}, &refused)
+	if code != http.StatusForbidden || !strings.Contains(refused.Error, "./drain.sh") || !strings.Contains(refused.Hint, "--allow-commands") {
+		t.Errorf("%d %+v", code, refused)
+	}
+	// A machine that a command reaches, and settings of ssh that can be commands.
+	for machine, want := range map[string]string{
+		"command: [./reach.sh, m1]":                        "machine m1, command: ./reach.sh m1",
+		"ssh: {host: m1, options: [ProxyCommand=./nc.sh]}": "-o ProxyCommand=./nc.sh",
+	} {
+		inline := quiet + "machines: [{name: m1, " + machine + "}]\n"
+		code := b.send(http.MethodPost, "/api/job", Text{Text: inline}, &refused)
+		if code != http.StatusForbidden || !strings.Contains(refused.Error, want) {
+			t.Errorf("%s: %d %+v", machine, code, refused)
+		}
+	}
+	code = b.send(http.MethodPost, "/api/runs/x/events", map[string]any{"command": "./drain.sh"}, &refused)
+	if code != http.StatusForbidden || !strings.Contains(refused.Error, "do: ./drain.sh") {
+		t.Errorf("a command was fired: %d %+v", code, refused)
 	}
 }

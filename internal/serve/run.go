@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/event"
 	"skerry/internal/record"
 	"skerry/internal/report/compare"
 	"skerry/internal/report/webdata"
@@ -285,7 +286,18 @@ func awaitFeed(ctx context.Context, dir string) {
 }
 
 func (s *Server) fire(w http.ResponseWriter, r *http.Request) error {
-	r.Body = http.MaxBytesReader(w, r.Body, eventLimit)
+	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, eventLimit))
+	if err != nil {
+		return fmt.Errorf("%w: read event: %w", errInvalid, err)
+	}
+	if e, err := event.Parse(text); err == nil { // the run reports an invalid event
+		if all := e.Commands(); len(all) > 0 {
+			if err := s.refuseCommands(all[0]); err != nil {
+				return err
+			}
+		}
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	return s.forward(w, r, "/events", http.Header{"Content-Type": {"application/json"}})
 }
 

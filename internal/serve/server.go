@@ -51,7 +51,7 @@ type Config struct {
 	Experiments string
 	// Launch starts experiments and choices, nil to disable.
 	Launch Launch
-	// AllowCommands lets pages start experiments that run commands of the user.
+	// AllowCommands lets pages start experiments, and fire events, that run commands of the user.
 	AllowCommands bool
 	Log           *slog.Logger
 }

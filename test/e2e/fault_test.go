@@ -120,3 +120,28 @@ func TestMissingDatabaseErrorHasInstallAdvice(t *testing.T) {
 	}
 	contains(t, r.stderr.String(), "redis", "skerry install redis")
 }
+
+// A command of an event is undone at its end, and after skerry was killed by the next command.
+func TestCommandEventsAreUndone(t *testing.T) {
+	const drain = "events: [{name: drain, at: 1s, command: {do: 'echo {{names .Nodes \" \"}} >drained; sleep 600 >/dev/null 2>&1 & true', " +
+		"undo: 'rm drained && touch undone'}}]\n"
+	b := newBench(t)
+	file := b.write("one.yaml", one+drain)
+	contains(t, b.run(0, "validate", file).stdout.String(), "runs on this machine: event drain, do: echo", "event drain, undo: rm drained")
+	b.run(0, "run", file, "--set", "stop.time=4s")
+	if err := os.Remove(b.path("undone")); err != nil {
+		t.Error(err)
+	}
+	r := b.command("run", file, "--set", "stop.time=60s").start()
+	b.await("the command", func() bool { _, err := os.Stat(b.path("drained")); return err == nil })
+	r.signal(syscall.SIGKILL)
+	r.wait()
+	cleared := b.run(0, "lab", "sweep")
+	contains(t, cleared.stderr.String(), "undid a command of a killed run: echo")
+	if _, err := os.Stat(b.path("undone")); err != nil {
+		t.Error(err)
+	}
+	for _, l := range append(b.leftovers(), leftoversOf(r.cmd.Process.Pid)...) {
+		t.Errorf("left behind: %s", l)
+	}
+}

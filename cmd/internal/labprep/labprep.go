@@ -4,6 +4,7 @@ package labprep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -26,10 +27,7 @@ func Prepare(ctx context.Context, a *cli.App, stateDir string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		fmt.Fprintln(a.Err, "warning:", err)
-		if next := advice.Of(err); next != "" {
-			fmt.Fprintln(a.Err, "  "+next)
-		}
+		Warn(a, err)
 	}
 	needed, err := rootless.Needed()
 	if err != nil || !needed {
@@ -42,16 +40,37 @@ func Prepare(ctx context.Context, a *cli.App, stateDir string) error {
 	return rootless.Enter(ctx, exe, os.Args[1:], Directories())
 }
 
-// Sweep removes the remains of labs whose commands were killed, and prints their names.
+// Warn prints an error, if any, as a warning, with its advice.
+func Warn(a *cli.App, err error) {
+	if err == nil {
+		return
+	}
+	fmt.Fprintln(a.Err, "warning:", err)
+	if next := advice.Of(err); next != "" {
+		fmt.Fprintln(a.Err, "  "+next)
+	}
+}
+
+// Sweep undoes the commands of killed runs, removes the remains of labs whose commands were killed, and prints both.
 func Sweep(ctx context.Context, a *cli.App, stateDir string) error {
+	undoErr := UndoCommands(ctx, a)
 	cleared, err := lab.Sweep(ctx, stateDir)
 	if len(cleared) > 0 {
 		fmt.Fprintf(a.Err, "removed the remains of a killed command: %s\n", strings.Join(cleared, ", "))
 	}
-	if err != nil {
+	if err := errors.Join(undoErr, err); err != nil {
 		return fmt.Errorf("remove the remains of a killed command: %w", err)
 	}
 	return nil
+}
+
+// UndoCommands undoes the command events of killed runs, and prints their commands.
+func UndoCommands(ctx context.Context, a *cli.App) error {
+	undone, err := journal.SweepUndos(ctx, journal.UndosDir(""))
+	for _, of := range undone {
+		fmt.Fprintf(a.Err, "undid a command of a killed run: %s\n", of)
+	}
+	return err
 }
 
 // Directories returns environment variables with this user's default directories, which differ for root of a user

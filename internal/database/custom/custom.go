@@ -47,12 +47,15 @@ type Database struct {
 var (
 	_ database.Database = (*Database)(nil)
 	_ database.Anchored = (*Database)(nil)
+	_ database.Scripted = (*Database)(nil)
 )
 
 // New returns the database of a definition.
 func New(d Definition, builtin Builtin) *Database { return &Database{def: d, builtin: builtin} }
 
 func (d *Database) Name() string { return Prefix + d.def.Name }
+
+func (d *Database) Commands() []string { return d.def.commands() }
 
 func (d *Database) Capabilities() database.Capabilities {
 	can := d.def.Can

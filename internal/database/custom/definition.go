@@ -3,6 +3,7 @@ package custom
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -224,6 +225,21 @@ func (d Definition) templates() map[string]string {
 		}
 	}
 	return texts
+}
+
+// commands lists all commands that the definition runs, each after its key.
+func (d Definition) commands() (all []string) {
+	texts := d.templates()
+	texts["install.version"] = d.Install.Version
+	texts["client.program"] = strings.Join(d.Client.Program, " ")
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		isValue := strings.HasPrefix(key, "server.files.") || strings.HasPrefix(key, "server.ports[") ||
+			strings.HasPrefix(key, "client.properties.")
+		if text := strings.TrimSpace(texts[key]); text != "" && !isValue {
+			all = append(all, key+": "+text)
+		}
+	}
+	return all
 }
 
 func (d Definition) clientCommand() []string {

@@ -14,7 +14,8 @@ import (
 	"skerry/internal/machine/host"
 )
 
-type peer struct {
+// Peer is a node in templates.
+type Peer struct {
 	Node  string // its name
 	Site  string
 	Addr  string // its IPv4 address
@@ -24,12 +25,12 @@ type peer struct {
 
 // templateData is what templates may name. Fields of the current node are named directly: {{.Addr}}, {{.Dir}}.
 type templateData struct {
-	peer
+	Peer
 	// Nodes are those that formed the cluster. Members are the members, with one that is
 	// joining or leaving; Others are those without the node at hand, Other the first of
 	// them and First the first of all.
-	Nodes, Members, Others []peer
-	First, Other           peer
+	Nodes, Members, Others []Peer
+	First, Other           Peer
 	// Options are the definition's, with what the experiment set.
 	Options map[string]any
 	// Programs are the installation's programs by name, Root its folder.
@@ -41,7 +42,7 @@ type templateData struct {
 
 var functions = template.FuncMap{
 	// addrs joins the addresses of nodes.
-	"addrs": func(peers []peer, separator string) string {
+	"addrs": func(peers []Peer, separator string) string {
 		var list []string
 		for _, p := range peers {
 			list = append(list, p.Addr)
@@ -49,14 +50,14 @@ var functions = template.FuncMap{
 		return strings.Join(list, separator)
 	},
 	// hostports is addrs with a port after each.
-	"hostports": func(peers []peer, port any, separator string) string {
+	"hostports": func(peers []Peer, port any, separator string) string {
 		var list []string
 		for _, p := range peers {
 			list = append(list, net.JoinHostPort(p.Addr, fmt.Sprint(port)))
 		}
 		return strings.Join(list, separator)
 	},
-	"names": func(peers []peer, separator string) string {
+	"names": func(peers []Peer, separator string) string {
 		var list []string
 		for _, p := range peers {
 			list = append(list, p.Node)
@@ -65,7 +66,16 @@ var functions = template.FuncMap{
 	},
 }
 
-func render(text string, d templateData) (string, error) {
+// Render fills in a template with data. An error names the faulty part.
+func Render(text string, data any) (string, error) {
+	out, err := render(text, data)
+	if err != nil {
+		return "", explainTemplateError(text, err)
+	}
+	return out, nil
+}
+
+func render(text string, d any) (string, error) {
 	t, err := template.New("command").Funcs(functions).Option("missingkey=error").Parse(text)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrDefinition, err)
@@ -78,32 +88,32 @@ func render(text string, d templateData) (string, error) {
 }
 
 func (d Definition) checkTemplate(text string) error {
-	var peers []peer
+	var peers []Peer
 	for i := range 3 {
-		peers = append(peers, peer{Node: fmt.Sprint("n", i+1), Site: "s1", Addr: fmt.Sprint("10.0.0.", i+1), Dir: "/d", Index: i})
+		peers = append(peers, Peer{Node: fmt.Sprint("n", i+1), Site: "s1", Addr: fmt.Sprint("10.0.0.", i+1), Dir: "/d", Index: i})
 	}
 	programs := make(map[string]string)
 	for _, p := range d.Install.Programs {
 		programs[p] = "/bin/" + p
 	}
-	_, err := render(text, templateData{peer: peers[1], Nodes: peers, Members: peers, Others: peers[:1], First: peers[0], Other: peers[0],
+	_, err := render(text, templateData{Peer: peers[1], Nodes: peers, Members: peers, Others: peers[:1], First: peers[0], Other: peers[0],
 		Options: d.Options, Programs: programs, Root: "/root", File: d.dir})
 	return err
 }
 
-func (c *cluster) peerOf(h host.Host) peer {
+func (c *cluster) peerOf(h host.Host) Peer {
 	index := len(c.Env.Nodes)
 	for i, n := range c.Env.Nodes {
 		if n.Name() == h.Name() {
 			index = i
 		}
 	}
-	return peer{Node: h.Name(), Site: h.Site(), Addr: h.Addr(), Dir: c.dir(h), Index: index}
+	return Peer{Node: h.Name(), Site: h.Site(), Addr: h.Addr(), Dir: c.dir(h), Index: index}
 }
 
 // templateData is what a template sees on a node, with these members.
 func (c *cluster) templateData(at host.Host, members []host.Host) templateData {
-	d := templateData{peer: c.peerOf(at), Options: c.options, Programs: c.Env.Installation.Programs, Root: c.Env.Installation.Dir, File: c.def.dir}
+	d := templateData{Peer: c.peerOf(at), Options: c.options, Programs: c.Env.Installation.Programs, Root: c.Env.Installation.Dir, File: c.def.dir}
 	for _, n := range c.Env.Nodes {
 		d.Nodes = append(d.Nodes, c.peerOf(n))
 	}

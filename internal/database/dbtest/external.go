@@ -42,7 +42,7 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 	root := t.TempDir()
 	start := func(name string) (*external.Scratch, database.Cluster) {
 		t.Helper()
-		scratch, err := external.NewScratch(root, name)
+		scratch, err := external.NewScratch(t.Context(), root, name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,18 +65,18 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 	if err := c.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := scratch.Release(); err != nil {
+	if err := scratch.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	dropped(t, db, c)
 	others()
 
 	scratch, c = start("killed")
-	if err := scratch.Release(); err != nil { // as the kernel does when the process dies
+	if err := scratch.Release(t.Context()); err != nil { // as the kernel does when the process dies
 		t.Fatal(err)
 	}
 	swept, err := external.Sweep(t.Context(), root, map[string]database.Database{db.Name(): db})
-	if err != nil || len(swept) != 1 || swept[0] != c.Properties()[database.PropTable] {
+	if err != nil || len(swept) != 1 || swept[0] != "dropped the tables of a killed run: "+c.Properties()[database.PropTable] {
 		t.Errorf("Sweep dropped %v, want the table of %v: %v", swept, c.Properties(), err)
 	}
 	dropped(t, db, c)

@@ -23,12 +23,16 @@ import (
 
 // Cluster is a cluster that Skerry did not start, with a table of its own.
 type Cluster struct {
-	database   *Database
-	scratch    string // directory for the name of the table
+	database *Database
+	scratch  string               // directory for the name of the table
+	started  bool                 // by the command up
+	initial  int                  // number of servers at the start
+	undo     process.ShellCommand // what Stop runs, empty for none
+
+	mu         sync.Mutex
 	servers    []string
-	properties map[string]string
-	started    bool   // by the command up
-	version    string // of the servers
+	properties map[string]string // nil before there can be a table
+	version    string            // of the servers
 	notes      []string
 }
 
@@ -60,28 +64,39 @@ func (c *Cluster) start(ctx context.Context, env database.Env) error {
 	s := c.database.spec
 	if s.Up != "" {
 		env.ReportProgress(c.database.Name(), "starting the cluster: %s", s.Up)
-		c.started = true // also after a failure half-way: down runs
+		c.started = true
+		if s.Down != "" { // also after a failure half-way
+			if err := c.recordUndo("down", s.Down); err != nil {
+				return err
+			}
+		}
 		if _, err := process.RunShell(ctx, c.command("up", s.Up)); err != nil {
 			return err
 		}
 	}
-	if err := c.findServers(ctx); err != nil {
+	servers, err := c.findServers(ctx)
+	if err != nil {
 		return err
 	}
+	c.servers, c.initial = servers, len(servers)
 	if s.Ready != "" {
 		env.ReportProgress(c.database.Name(), "waiting until the cluster serves: %s", s.Ready)
-		if err := process.RunShellUntil(ctx, c.command("ready", s.Ready)); err != nil {
+		if _, err := process.RunShellUntil(ctx, c.command("ready", s.Ready)); err != nil {
 			return err
 		}
 	}
-	if err := c.await(ctx, c.Ready); err != nil {
+	limit := time.Duration(0) // one attempt
+	if c.started {
+		limit = s.Timeout.Duration()
+	}
+	if err := await(ctx, limit, c.Ready); err != nil {
 		return advice.With(err, "check that the servers run and that this machine reaches them")
 	}
 	table, err := newTable()
 	if err != nil {
 		return err
 	}
-	if err := c.await(ctx, func(ctx context.Context) error { return c.makeTable(ctx, table) }); err != nil {
+	if err := await(ctx, limit, func(ctx context.Context) error { return c.makeTable(ctx, table) }); err != nil {
 		return err
 	}
 	c.askVersions(ctx)
@@ -92,29 +107,25 @@ func (c *Cluster) command(name, text string) process.ShellCommand {
 	return process.ShellCommand{Name: name, Text: text, Dir: c.database.spec.Dir, Timeout: c.database.spec.Timeout.Duration()}
 }
 
-// findServers sets the servers.
-func (c *Cluster) findServers(ctx context.Context) error {
+// findServers returns the present servers.
+func (c *Cluster) findServers(ctx context.Context) ([]string, error) {
 	s := c.database.spec
 	if s.ServersFrom == "" {
-		c.servers = s.Servers
-		return nil
+		return s.Servers, nil
 	}
 	out, err := process.RunShell(ctx, c.command("servers_from", s.ServersFrom))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if c.servers, err = parseServers(out); err != nil {
-		return fmt.Errorf("command servers_from: %w", err)
+	servers, err := parseServers(out)
+	if err != nil {
+		return nil, fmt.Errorf("command servers_from: %w", err)
 	}
-	return nil
+	return servers, nil
 }
 
-// await repeats try until it succeeds: for the timeout if Skerry's command started the cluster, else once.
-func (c *Cluster) await(ctx context.Context, try func(context.Context) error) error {
-	limit := c.database.spec.Timeout.Duration()
-	if !c.started {
-		limit = 0
-	}
+// await repeats try until it succeeds, for at most limit.
+func await(ctx context.Context, limit time.Duration, try func(context.Context) error) error {
 	began := time.Now()
 	for {
 		err := try(ctx)
@@ -158,7 +169,9 @@ func (c *Cluster) makeTable(ctx context.Context, table string) (err error) {
 
 // claimTable records the table's name; from then on Stop drops it.
 func (c *Cluster) claimTable(properties map[string]string) error {
+	c.mu.Lock()
 	c.properties = properties
+	c.mu.Unlock()
 	return recordIntent(c.scratch, intent{Database: c.database.Name(), Properties: properties, Created: time.Now().UTC()})
 }
 
@@ -172,15 +185,25 @@ func writeRecord(ctx context.Context, client load.Client, table string) error {
 }
 
 // Servers are the addresses of the cluster's servers.
-func (c *Cluster) Servers() []string { return slices.Clone(c.servers) }
+func (c *Cluster) Servers() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.servers)
+}
 
-func (c *Cluster) Properties() map[string]string { return maps.Clone(c.properties) }
+func (c *Cluster) Properties() map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.properties)
+}
 
 // Ready implements database.Cluster: every server accepts connections.
-func (c *Cluster) Ready(ctx context.Context) error {
-	errs := make([]error, len(c.servers))
+func (c *Cluster) Ready(ctx context.Context) error { return checkServing(ctx, c.Servers()) }
+
+func checkServing(ctx context.Context, servers []string) error {
+	errs := make([]error, len(servers))
 	var all sync.WaitGroup
-	for i, s := range c.servers {
+	for i, s := range servers {
 		all.Go(func() {
 			if _, err := DialTime(ctx, s); err != nil {
 				errs[i] = fmt.Errorf("%w: %w", database.ErrNotReady, err)
@@ -222,8 +245,9 @@ func resolve(ctx context.Context, server string) (string, error) {
 
 // Members implements database.Cluster. What servers hold is unknown.
 func (c *Cluster) Members(ctx context.Context) ([]database.Member, error) {
-	members := make([]database.Member, len(c.servers))
-	for i, s := range c.servers {
+	servers := c.Servers()
+	members := make([]database.Member, len(servers))
+	for i, s := range servers {
 		members[i] = database.Member{Node: s, State: "up"}
 		if _, err := DialTime(ctx, s); err != nil {
 			members[i].State = "unreachable"
@@ -233,12 +257,12 @@ func (c *Cluster) Members(ctx context.Context) ([]database.Member, error) {
 }
 
 func (c *Cluster) Count(ctx context.Context) (int64, error) {
-	return database.CountTable(ctx, c.database.External, c.properties)
+	return database.CountTable(ctx, c.database.External, c.Properties())
 }
 
 // Clear implements database.Cluster. The next client creates the table again.
 func (c *Cluster) Clear(ctx context.Context) error {
-	return database.DropTable(ctx, c.database.External, c.properties)
+	return database.DropTable(ctx, c.database.External, c.Properties())
 }
 
 func (c *Cluster) Join(context.Context, host.Host) (database.Change, error) {
@@ -257,25 +281,29 @@ func (c *Cluster) refuse(what string) error {
 	return fmt.Errorf("%s: %w on a cluster that Skerry did not start", what, database.ErrUnsupported)
 }
 
-// Stop implements database.Cluster: it drops the table, and runs down if up has run. If the table cannot be dropped, its
-// name stays in the scratch directory.
+// DescribeStop says what Stop does.
+func (c *Cluster) DescribeStop() string {
+	if c.undo.Text != "" {
+		return fmt.Sprintf("dropping the table, then %s: %s", c.undo.Name, c.undo.Text)
+	}
+	return "dropping the table"
+}
+
+// Stop implements database.Cluster: it drops the table, and runs the command that removes the cluster or gives it its
+// servers back. If the table cannot be dropped, its name stays in the scratch directory.
 func (c *Cluster) Stop(ctx context.Context) error {
 	var errs []error
-	if c.properties != nil {
-		err := database.DropTable(ctx, c.database.External, c.properties)
+	if properties := c.Properties(); properties != nil {
+		err := database.DropTable(ctx, c.database.External, properties)
 		if err != nil {
-			err = advice.With(fmt.Errorf("drop table %s: %w", c.properties[database.PropTable], err), "the next run drops it")
+			err = advice.With(fmt.Errorf("drop table %s: %w", properties[database.PropTable], err), "the next run drops it")
 		} else {
-			err = settleIntent(c.scratch)
+			err = settle(c.scratch, intentFile)
 		}
 		errs = append(errs, err)
 	}
-	if down := c.database.spec.Down; down != "" && c.started {
-		// Its own timeout bounds it: the trial's time to clean up is shorter than an orchestrator may take.
-		_, err := process.RunShell(context.WithoutCancel(ctx), c.command("down", down))
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	// The command's own timeout bounds it: the trial's time to clean up is shorter than an orchestrator may take.
+	return errors.Join(append(errs, c.runUndo(context.WithoutCancel(ctx)))...)
 }
 
 // Failed implements database.Cluster: how servers end is not observed.

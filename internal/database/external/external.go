@@ -1,7 +1,7 @@
 // Package external drives clusters that Skerry did not start: the user's own servers, and what Kubernetes, Swarm, Compose
 // or a managed service run.
 //
-//	up ─► servers_from ─► ready ─► table ─► trials ─► table dropped ─► down
+//	up ─► servers_from ─► ready ─► table ─► trials, join, leave ─► table dropped ─► down
 //
 // Invariant: nothing of the user's is harmed. A trial writes to one table. The name of the table has 64 random bits that
 // are drawn after all others wrote theirs, so that no table, key prefix or collection of others has it. The name is on
@@ -11,7 +11,8 @@
 //   - a table of Skerry's on a cluster has its name in a scratch directory, and
 //   - the name in a scratch directory can be dropped, whether the table exists or not, and the drop harms no other table.
 //
-// Sweep drops the tables of scratch directories whose process has died; the kernel releases the lock of a scratch directory with its process.
+// The same holds for down, and for the command that gives the cluster its number of servers back (undo.go). Sweep cleans up
+// for scratch directories whose process has died; the kernel releases the lock of a scratch directory with its process.
 package external
 
 import (
@@ -44,7 +45,12 @@ type Spec struct {
 	Up string `yaml:"up" json:"up,omitempty"`
 	// Ready is a command that succeeds when the cluster serves. It is repeated until it succeeds.
 	Ready string `yaml:"ready" json:"ready,omitempty"`
-	// Down is a command that removes the cluster after the trial, also after a failure and after Ctrl-C.
+	// Join and Leave are commands that change the number of servers to {{.Count}}, for events of these kinds. They need
+	// servers_from, and each other if there is no up: the trial ends with as many servers as before.
+	Join  string `yaml:"join" json:"join,omitempty"`
+	Leave string `yaml:"leave" json:"leave,omitempty"`
+	// Down is a command that removes the cluster after the trial: also after a failure, after Ctrl-C, and at the next start
+	// after skerry was killed.
 	Down string `yaml:"down" json:"down,omitempty"`
 	// Dir is the directory of these commands, relative to this file; by default it is that of this file.
 	Dir string `yaml:"dir" json:"dir,omitempty"`
@@ -72,14 +78,29 @@ func (s Spec) Check() map[string]error {
 	if s.Down != "" && s.Up == "" {
 		mistakes["down"] = fmt.Errorf("down without up would remove a cluster that this experiment did not start")
 	}
+	for key, c := range map[string]struct{ text, opposite string }{"join": {s.Join, s.Leave}, "leave": {s.Leave, s.Join}} {
+		switch {
+		case c.text == "":
+		case s.ServersFrom == "":
+			mistakes[key] = fmt.Errorf("%s needs servers_from, which prints the servers after the change", key)
+		case c.opposite == "" && s.Up == "":
+			mistakes[key] = fmt.Errorf("%s needs its opposite, because the trial ends with as many servers as before: give join and leave", key)
+		default:
+			if _, err := renderCount(c.text, 3); err != nil {
+				mistakes[key] = err
+			}
+		}
+	}
 	return mistakes
 }
 
-// Commands lists the commands of a spec, in the order in which a trial runs them.
+// Commands lists the commands of a spec after their keys, in the order in which a trial runs them.
 func (s Spec) Commands() (all []string) {
-	for _, c := range []string{s.Up, s.ServersFrom, s.Ready, s.Down} {
-		if c != "" {
-			all = append(all, c)
+	for _, c := range [][2]string{
+		{"up", s.Up}, {"servers_from", s.ServersFrom}, {"ready", s.Ready}, {"join", s.Join}, {"leave", s.Leave}, {"down", s.Down},
+	} {
+		if c[1] != "" {
+			all = append(all, c[0]+": "+c[1])
 		}
 	}
 	return all

@@ -3,18 +3,15 @@ package external
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/base/atomicfile"
-	"skerry/internal/base/flock"
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/machine/journal"
@@ -22,10 +19,7 @@ import (
 
 // Scratch is the directory of a trial on this machine: its clients' files, and the name of its table until that is
 // dropped. The process that made it holds a lock on it.
-type Scratch struct {
-	dir  string
-	lock *flock.Lock
-}
+type Scratch struct{ dir *journal.LockedDir }
 
 // intent is the table that a trial may have made.
 type intent struct {
@@ -37,31 +31,12 @@ type intent struct {
 const intentFile = "table.json"
 
 // NewScratch makes the scratch directory of a name below dir.
-func NewScratch(dir, name string) (*Scratch, error) {
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+func NewScratch(ctx context.Context, dir, name string) (*Scratch, error) {
+	locked, err := journal.NewLockedDir(ctx, dir, name)
+	if err != nil {
 		return nil, fmt.Errorf("make directory of trial: %w", err)
 	}
-	if err := os.Mkdir(path, 0o700); err != nil {
-		return nil, fmt.Errorf("make directory of trial: %w", err)
-	}
-	lock, err := lockDir(path)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("lock directory of trial: %w", err), os.Remove(path))
-	}
-	return &Scratch{path, lock}, nil
-}
-
-func lockDir(path string) (*flock.Lock, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	lock, err := flock.Acquire(f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return lock, nil
+	return &Scratch{locked}, nil
 }
 
 // Dir is the scratch directory's directory, which Release removes, or "" for nil.
@@ -69,7 +44,7 @@ func (c *Scratch) Dir() string {
 	if c == nil {
 		return ""
 	}
-	return c.dir
+	return c.dir.Path
 }
 
 // ScratchRoot is the directory of all scratch directories of this machine, below the directory of nodes.
@@ -79,34 +54,30 @@ func ScratchRoot(dataDir string) string {
 
 // recordIntent writes the table's name to the disk, in a scratch directory. Only then clients may connect.
 func recordIntent(dir string, i intent) error {
-	err := atomicfile.Write(filepath.Join(dir, intentFile), func(w io.Writer) error { return json.NewEncoder(w).Encode(i) })
-	if err == nil {
-		err = atomicfile.SyncDir(filepath.Dir(dir)) // the directory itself is new
-	}
-	if err != nil {
+	if err := journal.WriteRecord(dir, intentFile, i); err != nil {
 		return fmt.Errorf("record the name of the table: %w", err)
 	}
 	return nil
 }
 
-// settleIntent removes the table's name once the table is dropped.
-func settleIntent(dir string) error {
-	if err := os.Remove(filepath.Join(dir, intentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the name of the table: %w", err)
+// settle removes a record once its table is dropped, or its command has run.
+func settle(dir, file string) error {
+	if err := os.Remove(filepath.Join(dir, file)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove record of trial: %w", err)
 	}
 	return nil
 }
 
 // Release gives the directory up. One with a table that was not dropped is left to Sweep.
-func (c *Scratch) Release() error {
+func (c *Scratch) Release(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
-	_, err := os.Stat(filepath.Join(c.dir, intentFile))
+	_, err := os.Stat(filepath.Join(c.dir.Path, intentFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		err = os.RemoveAll(c.dir)
+		return c.dir.Remove(ctx)
 	}
-	return errors.Join(err, c.lock.Close())
+	return errors.Join(err, c.dir.Leave())
 }
 
 // sweepTimeout bounds how long Sweep waits for one cluster, which may be gone for good.
@@ -116,47 +87,28 @@ const sweepTimeout = 15 * time.Second
 // but servers may not have read them to the end. Sweep drops the table again after it, for records that came meanwhile.
 const requestsInFlight = 500 * time.Millisecond
 
-// Sweep drops the tables of trials below dir whose process has died, and returns their names. A table that cannot be
-// dropped keeps its directory; the error names it.
-func Sweep(ctx context.Context, dir string, databases map[string]database.Database) (dropped []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list tables of trials: %w", err)
-	}
-	var errs []error
-	for _, e := range entries {
-		table, err := sweepScratch(ctx, filepath.Join(dir, e.Name()), databases)
+// Sweep drops the tables of trials below dir whose process has died, and runs their down, or the join or leave that gives
+// the cluster its servers back. It returns what it did, as sentences. What cannot be done keeps its directory; the error
+// names it.
+func Sweep(ctx context.Context, dir string, databases map[string]database.Database) (done []string, err error) {
+	return journal.SweepLockedDirs(ctx, dir, func(c *journal.LockedDir) (string, error) {
+		var did []string
+		table, tableErr := dropRemains(ctx, c, databases)
 		if table != "" {
-			dropped = append(dropped, table)
+			did = append(did, "dropped the tables of a killed run: "+table)
 		}
-		errs = append(errs, err)
-	}
-	return dropped, errors.Join(errs...)
+		command, undoErr := runRecordedUndo(ctx, c)
+		if command != "" {
+			did = append(did, "ran a command of the cluster of a killed run: "+command)
+		}
+		return strings.Join(did, "\n"), errors.Join(tableErr, undoErr)
+	})
 }
 
-func sweepScratch(ctx context.Context, path string, databases map[string]database.Database) (table string, err error) {
-	lock, err := lockDir(path)
-	if errors.Is(err, flock.ErrHeld) || errors.Is(err, fs.ErrNotExist) {
-		return "", nil // its process lives, or another Sweep was faster
-	}
-	if err != nil {
-		return "", fmt.Errorf("lock %s: %w", path, err)
-	}
-	c := &Scratch{path, lock}
-	defer func() { err = errors.Join(err, c.Release()) }()
-	text, err := os.ReadFile(filepath.Join(path, intentFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil // it died before it had a table, or after
-	}
-	if err != nil {
-		return "", fmt.Errorf("read the name of a table: %w", err)
-	}
+func dropRemains(ctx context.Context, c *journal.LockedDir, databases map[string]database.Database) (table string, err error) {
 	var i intent
-	if err := json.Unmarshal(text, &i); err != nil {
-		return "", fmt.Errorf("read %s: %w", filepath.Join(path, intentFile), err)
+	if ok, err := c.ReadRecord(intentFile, &i); err != nil || !ok { // without a record, it died before it had a table, or after
+		return "", err
 	}
 	d, ok := databases[i.Database].(database.External)
 	if !ok {
@@ -170,7 +122,7 @@ func sweepScratch(ctx context.Context, path string, databases map[string]databas
 	}
 	if err != nil {
 		err = fmt.Errorf("drop table %s of %s, which a killed run left: %w", i.Properties[database.PropTable], i.Database, err)
-		return "", advice.With(err, "if the cluster is gone for good, remove %s", path)
+		return "", advice.With(err, "if the cluster is gone for good, remove %s", c.Path)
 	}
-	return i.Properties[database.PropTable], settleIntent(path)
+	return i.Properties[database.PropTable], settle(c.Path, intentFile)
 }

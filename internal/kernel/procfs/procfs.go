@@ -204,6 +204,22 @@ func availableMemory(path string) (int64, error) {
 	return 0, fmt.Errorf("read the available memory: no MemAvailable in %s", path)
 }
 
+// FindProcesses returns the processes for which test holds. Each is identified before the test: if its ID is reused
+// meanwhile, the result refers to a process that has ended.
+func FindProcesses(test func(pid int) bool) ([]Process, error) {
+	all, err := ListPIDs()
+	if err != nil {
+		return nil, err
+	}
+	var found []Process
+	for _, pid := range all {
+		if p, err := FindProcess(pid); err == nil && test(pid) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
 // BootID identifies the present boot of the machine.
 func BootID() (string, error) {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")

@@ -165,6 +165,18 @@ func (f File) check(path string) (ps strict.Problems) {
 // ErrNoShell is returned for a machine whose command runs an agent, not a shell.
 var ErrNoShell = errors.New("it is reached by a command that runs an agent and nothing else")
 
+// LocalCommand returns the command of the user that runs on the local machine to reach the machine: command, or ssh with
+// settings that can be commands (ProxyCommand). "" for ssh and kubectl alone.
+func (m Entry) LocalCommand() string {
+	switch {
+	case m.Command != nil:
+		return "command: " + strings.Join(m.Command, " ")
+	case m.SSH != nil && (m.SSH.Config != "" || len(m.SSH.Options) > 0):
+		return "ssh: " + strings.Join(m.SSH.command(), " ")
+	}
+	return ""
+}
+
 // Address returns the address for other machines, "" if the file does not determine it.
 func (m Entry) Address() string {
 	if m.Addr != "" || m.SSH == nil {

@@ -163,22 +163,35 @@ const MakeAttempts = 100
 
 // Lock waits for exclusive use of the store.
 func (s Store) Lock(ctx context.Context) (*flock.Lock, error) {
-	var err error
+	lock, err := lockOwned(ctx, s.labs())
+	if err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	return lock, nil
+}
+
+// lockOwned makes a directory inside a directory that MakeOwnedDir makes, and waits for its lock.
+func lockOwned(ctx context.Context, dir string) (lock *flock.Lock, err error) {
 	for range MakeAttempts {
-		if err = MakeOwnedDir(s.dir); err != nil {
-			return nil, fmt.Errorf("make state directory: %w", err)
+		if err = MakeOwnedDir(filepath.Dir(dir)); err != nil {
+			return nil, err
 		}
-		if err = os.Mkdir(s.labs(), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-			var lock *flock.Lock
-			if lock, err = LockDir(ctx, s.labs(), true); err == nil {
-				return lock, nil
-			}
+		if err = os.Mkdir(dir, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			lock, err = LockDir(ctx, dir, true)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
 	}
-	return nil, fmt.Errorf("make state directory: %w", err)
+	return lock, err
+}
+
+// releaseOwned unlocks what lockOwned locked, and removes what is empty.
+func releaseOwned(lock *flock.Lock, dir string) {
+	if os.Remove(dir) == nil {
+		RemoveOwnedDir(filepath.Dir(dir))
+	}
+	lock.Close()
 }
 
 // LockExisting is Lock, but returns nil for a missing store.
@@ -191,12 +204,7 @@ func (s Store) LockExisting(ctx context.Context) (*flock.Lock, error) {
 }
 
 // Release unlocks the store and removes it if it is empty.
-func (s Store) Release(lock *flock.Lock) {
-	if os.Remove(s.labs()) == nil {
-		RemoveOwnedDir(s.dir)
-	}
-	lock.Close()
-}
+func (s Store) Release(lock *flock.Lock) { releaseOwned(lock, s.labs()) }
 
 const lockPoll = 10 * time.Millisecond
 

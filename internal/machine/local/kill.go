@@ -89,7 +89,7 @@ func (r remains) runningProcesses() ([]procfs.Process, error) {
 	if r.record == nil || !r.record.Groups {
 		spaces = r.spaces()
 	}
-	all, err := findProcesses(func(pid int) bool {
+	all, err := procfs.FindProcesses(func(pid int) bool {
 		if hasTag(pid, r.id) {
 			return true
 		}
@@ -110,23 +110,7 @@ func (r remains) runningProcesses() ([]procfs.Process, error) {
 func hasTag(pid int, lab string) bool { return procfs.ReadEnv(pid, host.LabVariable) == lab }
 
 func processesWithTag(lab string) ([]procfs.Process, error) {
-	return findProcesses(func(pid int) bool { return hasTag(pid, lab) })
-}
-
-// findProcesses returns the processes for which test holds. Each is identified before the test: if its ID is reused
-// meanwhile, the result refers to a process that has ended.
-func findProcesses(test func(pid int) bool) ([]procfs.Process, error) {
-	all, err := procfs.ListPIDs()
-	if err != nil {
-		return nil, err
-	}
-	var found []procfs.Process
-	for _, pid := range all {
-		if p, err := procfs.FindProcess(pid); err == nil && test(pid) {
-			found = append(found, p)
-		}
-	}
-	return found, nil
+	return procfs.FindProcesses(func(pid int) bool { return hasTag(pid, lab) })
 }
 
 // groupProcesses returns the processes in the lab's control group. It lists them twice: only processes that are in the

@@ -201,6 +201,14 @@ type ShellCommand struct {
 	Timeout time.Duration
 }
 
+// ShellResult is how a command ended.
+type ShellResult struct {
+	// Stdout is what the command wrote to standard output, Output the last lines of both outputs.
+	Stdout, Output string
+	// Exit is the exit status, -1 if a signal ended the command or it did not start.
+	Exit int
+}
+
 // ErrTimeout means that a command did not end in time.
 var ErrTimeout = errors.New("timeout")
 
@@ -216,6 +224,15 @@ const (
 // RunShell runs a command and returns what it wrote to standard output. When ctx ends or the time is over, it kills the
 // command's process group. An error has the last lines of the output.
 func RunShell(ctx context.Context, c ShellCommand) (string, error) {
+	r, err := ExecuteShell(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	return r.Stdout, nil
+}
+
+// ExecuteShell is RunShell with the whole result, which also belongs to an error.
+func ExecuteShell(ctx context.Context, c ShellCommand) (ShellResult, error) {
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if c.Timeout > 0 {
 		bounded, cancel = context.WithTimeoutCause(ctx, c.Timeout, ErrTimeout)
@@ -228,42 +245,47 @@ func RunShell(ctx context.Context, c ShellCommand) (string, error) {
 	out, all := tail.New(keptOutput), tail.New(shownOutput)
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(out, all), all
 	err := cmd.Run()
+	r := ShellResult{Stdout: out.String(), Output: all.String(), Exit: -1}
+	if cmd.ProcessState != nil {
+		r.Exit = cmd.ProcessState.ExitCode()
+	}
 	switch {
 	case err == nil || errors.Is(err, exec.ErrWaitDelay): // a child still holds the output open
-		return out.String(), nil
+		return r, nil
 	case ctx.Err() != nil:
 		err = ctx.Err()
 	case bounded.Err() != nil:
 		err = fmt.Errorf("%w after %v", ErrTimeout, c.Timeout)
 	}
-	if text := all.String(); text != "" {
-		err = fmt.Errorf("%w: %s", err, text)
+	if r.Output != "" {
+		err = fmt.Errorf("%w: %s", err, r.Output)
 	}
-	return "", fmt.Errorf("command %s: %w", c.Name, err)
+	return r, fmt.Errorf("command %s: %w", c.Name, err)
 }
 
 // retryPause is the time between two tries of RunShellUntil.
 const retryPause = 200 * time.Millisecond
 
-// RunShellUntil repeats a command until it succeeds. Its timeout bounds all tries together.
-func RunShellUntil(ctx context.Context, c ShellCommand) error {
+// RunShellUntil repeats a command until it succeeds, and returns the result of the last try. Its timeout bounds all
+// tries together.
+func RunShellUntil(ctx context.Context, c ShellCommand) (ShellResult, error) {
 	began := time.Now()
 	timeout := c.Timeout
 	for {
-		if c.Timeout > 0 {
+		if timeout > 0 {
 			c.Timeout = timeout - time.Since(began)
 		}
-		_, err := RunShell(ctx, c)
+		r, err := ExecuteShell(ctx, c)
 		switch {
 		case err == nil:
-			return nil
+			return r, nil
 		case ctx.Err() != nil:
-			return err
+			return r, err
 		case timeout > 0 && time.Since(began)+retryPause >= timeout:
-			return fmt.Errorf("not successful within %v: %w", timeout, err)
+			return r, fmt.Errorf("not successful within %v: %w", timeout, err)
 		}
 		if err := linger.For(ctx, retryPause); err != nil {
-			return err
+			return r, err
 		}
 	}
 }

@@ -69,16 +69,29 @@ func zombie(pid int) bool {
 func TestRunShellUntil(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tries")
 	c := ShellCommand{Name: "ready", Text: "echo x >>" + file + "; test $(wc -l <" + file + ") -ge 3", Timeout: time.Minute}
-	if err := RunShellUntil(t.Context(), c); err != nil {
+	if _, err := RunShellUntil(t.Context(), c); err != nil {
 		t.Error(err)
 	}
 	c = ShellCommand{Name: "ready", Text: "echo not yet; false", Timeout: 500 * time.Millisecond}
-	if err := RunShellUntil(t.Context(), c); err == nil || !strings.Contains(err.Error(), "not yet") {
+	if _, err := RunShellUntil(t.Context(), c); err == nil || !strings.Contains(err.Error(), "not yet") {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := RunShellUntil(ctx, c); !errors.Is(err, context.Canceled) {
+	if _, err := RunShellUntil(ctx, c); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestExecuteShellResult(t *testing.T) {
+	for text, want := range map[string]ShellResult{
+		`echo out; echo err >&2`: {Stdout: "out", Output: "out\nerr"},
+		`echo why >&2; exit 3`:   {Output: "why", Exit: 3},
+		`kill -9 $$`:             {Exit: -1},
+	} {
+		r, err := ExecuteShell(t.Context(), ShellCommand{Name: "do", Text: text, Timeout: time.Minute})
+		if r != want || (err == nil) != (want.Exit == 0) {
+			t.Errorf("%s: %+v, %v", text, r, err)
+		}
 	}
 }

@@ -234,6 +234,14 @@ const driverRate = 300_000
 // otherDatabases stands for all databases that are not named.
 const otherDatabases = "..."
 
+// Commands returns the commands of the user that the events of bad days run.
+func (n Needs) Commands() (all []string) {
+	for _, d := range n.BadDays {
+		all = append(all, experiment.ListCommands(d.Events)...)
+	}
+	return all
+}
+
 func (n Needs) requiredReads() database.Reads {
 	promise := database.ReadsAny
 	for _, m := range n.Must {

@@ -123,6 +123,10 @@ func Resume(ctx context.Context, dir string, c Config) error {
 }
 
 func newDispatcher(c Config) (*dispatcher, error) {
+	if all := c.Experiment.EventCommands(); len(all) > 0 {
+		return nil, advice.With(fmt.Errorf("%w for %s: events run commands on the machine that runs skerry, and an engine can kill a task "+
+			"before the undo runs (%s)", executor.ErrUnavailable, c.Experiment.Name, all[0]), "remove --on, or the command events")
+	}
 	if c.pace == nil {
 		c.pace = newPace()
 	}

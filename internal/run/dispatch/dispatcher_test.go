@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/base/progress"
 	"skerry/internal/database/all"
 	"skerry/internal/experiment"
@@ -319,5 +320,18 @@ func TestPace(t *testing.T) {
 		if got := p.next(); got != step.want {
 			t.Errorf("after %v: %v, want %v", step.cost, got, step.want)
 		}
+	}
+}
+
+// An engine may kill a task before the undo of its events runs.
+func TestCommandEventsNeedThisMachine(t *testing.T) {
+	text := "name: x\ntopology: pair\ndatabase: redis\nworkload: a\nevents: [{at: 1s, command: ./drain.sh}]\n"
+	e, err := experiment.Parse("x.yaml", []byte(text), nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Run(t.Context(), Config{Config: runner.Config{Experiment: e}, On: "slurm"})
+	if !errors.Is(err, executor.ErrUnavailable) || !strings.Contains(err.Error(), "do: ./drain.sh") || advice.Of(err) == "" {
+		t.Errorf("%v", err)
 	}
 }

@@ -76,6 +76,14 @@ func (g *environment) explain(ctx context.Context, err error) error {
 	return database.ExplainDiskFull(ctx, err, nodes)
 }
 
+// removal says what tearDown does.
+func (g *environment) removal() string {
+	if c := g.externalCluster(); c != nil {
+		return c.DescribeStop()
+	}
+	return "removing the lab"
+}
+
 // tearDown stops the cluster and removes the lab, even if ctx has ended. It copies the cluster's logs if w
 // is not nil.
 func (g *environment) tearDown(ctx context.Context, w *record.TrialWriter) error {
@@ -96,7 +104,7 @@ func (g *environment) tearDown(ctx context.Context, w *record.TrialWriter) error
 			errs = append(errs, fmt.Errorf("remove lab: %w", err))
 		}
 	}
-	errs = append(errs, g.scratch.Release())
+	errs = append(errs, g.scratch.Release(ctx))
 	return errors.Join(errs...)
 }
 
@@ -153,7 +161,7 @@ func (k *ClusterPool) acquire(ctx context.Context, e experiment.Experiment, g *e
 		return false, nil
 	}
 	if k.key != e.ClusterKey() {
-		report.setStage("removing the lab")
+		report.setStage(k.env.removal())
 		return false, k.Close(ctx)
 	}
 	g.lab, g.cluster, g.scratch, g.madeBy = k.env.lab, k.env.cluster, k.env.scratch, k.env.madeBy

@@ -214,6 +214,14 @@ func (g *environment) probe(ctx context.Context, client string) ([]record.LinkFi
 	return probeLinks(ctx, g.lab)
 }
 
+// probing says what probe does.
+func (g *environment) probing() string {
+	if g.scratch != nil {
+		return "measuring round trips to the servers"
+	}
+	return "probing the links"
+}
+
 // serverPath is the ID of the network between the client and a server, in the place of a link.
 func serverPath(client, server string) string { return client + "~" + server }
 

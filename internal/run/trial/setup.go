@@ -13,6 +13,7 @@ import (
 	"skerry/internal/lab"
 	"skerry/internal/lab/service"
 	"skerry/internal/machine/host"
+	"skerry/internal/machine/journal"
 	"skerry/internal/machine/local"
 	"skerry/internal/run/multihost"
 )
@@ -96,6 +97,9 @@ func (s setup) applyScale(ctx context.Context, l *lab.Lab) error {
 		return err
 	}
 	s.report.publishLinks(l)
+	if s.cell.Experiment.Database.Cluster != nil { // there are no links
+		return nil
+	}
 	return s.report.writeEvent(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
 }
 
@@ -117,7 +121,7 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 	}
 	c.Scale, c.Engine, c.Seed = e.SetupScale, e.Engine, s.cell.Seed
 	if e.Database.Cluster != nil {
-		if g.scratch, err = external.NewScratch(external.ScratchRoot(c.DataDir), c.Name); err != nil {
+		if g.scratch, err = external.NewScratch(ctx, external.ScratchRoot(c.DataDir), c.Name); err != nil {
 			return err
 		}
 		c.Machine = local.BareMachine{Dir: g.scratch.Dir(), Exe: c.Exe}
@@ -142,9 +146,13 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 			}
 		}
 	}
-	s.report.setStage("starting the lab")
+	what := "lab"
+	if g.scratch != nil {
+		what = "client"
+	}
+	s.report.setStage("starting the " + what)
 	if g.lab, err = lab.Up(ctx, c); err != nil {
-		return fmt.Errorf("start lab: %w", err)
+		return fmt.Errorf("start %s: %w", what, err)
 	}
 	if s.observe == nil {
 		return nil
@@ -160,7 +168,12 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 // anything starts on them.
 func (s setup) newTestbed(l *lab.Lab) (*event.Testbed, error) {
 	e := s.cell.Experiment
-	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe, Installation: s.installation, Upgrades: s.installed}
+	dir, err := e.Dir()
+	if err != nil {
+		return nil, err
+	}
+	w := &event.Testbed{Host: l.Host, Member: l.Member, Exe: l.Exe, Installation: s.installation, Upgrades: s.installed,
+		Lab: s.lab.Name, CommandDir: dir, UndoDir: journal.UndosDir(s.lab.DataDir)}
 	if err := w.MountDisks(event.DiskSizes(e.Events, e.EventLayout(s.database))); err != nil {
 		return nil, fmt.Errorf("prepare nodes for events: %w", err)
 	}
@@ -182,7 +195,11 @@ func (s setup) startCluster(ctx context.Context, control host.Host, t table) err
 	if plan, ok := g.lab.Service(); ok {
 		contact = plan.ContactPoints
 	}
-	s.report.setStage("starting " + g.database)
+	stage := "starting " + g.database
+	if e.Database.Cluster != nil {
+		stage = fmt.Sprintf("connecting to %s at %s", g.database, e.Database.Cluster)
+	}
+	s.report.setStage(stage)
 	var err error
 	g.cluster, err = s.database.Start(ctx, database.Env{
 		Nodes: nodes, Control: control, Installation: s.installation, Scratch: g.scratch.Dir(),

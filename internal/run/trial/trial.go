@@ -129,7 +129,7 @@ func run(ctx context.Context, c Config, report reporter, result *record.Trial) (
 			err = g.keepLogs(ctx, c.Writer)
 			return
 		}
-		report.setStage("removing the lab")
+		report.setStage(g.removal())
 		err = errors.Join(err, g.tearDown(ctx, c.Writer))
 	}()
 	drv, err := newSetup(c, report, guard).prepare(work, g)
@@ -146,7 +146,7 @@ func run(ctx context.Context, c Config, report reporter, result *record.Trial) (
 		return err
 	}
 	result.Load = loadRecord(g.lab, g.loaded)
-	report.setStage("probing the links")
+	report.setStage(g.probing())
 	links, err := g.probe(work, e.ClientNode())
 	if err != nil {
 		return err
