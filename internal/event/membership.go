@@ -30,8 +30,11 @@ type Leave struct {
 }
 
 func (e *Leave) check(s Layout, fail failure) {
-	if s.Cluster != nil && parseManner(e.Manner) == database.Abrupt {
-		fail("manner", "remove it, or use a command event", "%s", "the command leave of database.cluster decides how servers leave")
+	if s.Cluster != nil {
+		requireCommand(fail, "leave", s.Cluster.Leave)
+		if parseManner(e.Manner) == database.Abrupt {
+			fail("manner", "remove it, or use a command event", "the command leave of database.cluster decides how servers leave")
+		}
 	}
 	e.checkMembers(s, fail, "removed")
 }
@@ -59,7 +62,9 @@ func (e *Leave) leavingNodes(s Layout) []string {
 
 func (e *Leave) checkDatabase(c databaseCheck, entry Event, fail failure) {
 	if k := c.stage.Cluster; k != nil {
-		checkScaling(fail, entry, "leave", k.Leave, k.Join)
+		if entry.endsEarly() {
+			requireCommand(fail, "join", k.Join)
+		}
 		return
 	}
 	if !c.can.Resize {
@@ -111,7 +116,12 @@ type join struct {
 	MemberSelector `yaml:",inline"`
 }
 
-func (e *join) check(s Layout, fail failure) { e.checkMembers(s, fail, "added") }
+func (e *join) check(s Layout, fail failure) {
+	if s.Cluster != nil {
+		requireCommand(fail, "join", s.Cluster.Join)
+	}
+	e.checkMembers(s, fail, "added")
+}
 
 func (e *join) draw(s Layout, turn int, busy map[string]bool, r *rand.Rand) action {
 	if len(e.Nodes) == 0 {
@@ -136,7 +146,9 @@ func (e *join) joiningNodes(s Layout) []string {
 
 func (e *join) checkDatabase(c databaseCheck, entry Event, fail failure) {
 	if k := c.stage.Cluster; k != nil {
-		checkScaling(fail, entry, "join", k.Join, k.Leave)
+		if entry.endsEarly() {
+			requireCommand(fail, "leave", k.Leave)
+		}
 		return
 	}
 	if !c.can.Resize {

@@ -43,13 +43,10 @@ func (m MemberSelector) limit(s Layout) int { return NodeSelector(m).limit(s) }
 // selectsAll reports whether every occurrence has the same nodes.
 func (m MemberSelector) selectsAll() bool { return len(m.Nodes) > 0 && m.Selection.selectsAll() }
 
-// checkScaling checks an event by the commands of a cluster that Skerry did not start: that of its kind, and the opposite.
-func checkScaling(fail failure, e Event, kind, command, opposite string) {
-	switch {
-	case command == "":
+// requireCommand reports an event that a cluster that Skerry did not start has no command for.
+func requireCommand(fail failure, kind, command string) {
+	if command == "" {
 		fail("", "give database.cluster."+kind, "the cluster has no command %s", kind)
-	case opposite == "" && e.endsEarly():
-		fail("", "remove for and until, or give the command", "the cluster has no command to revert %s", kind)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestClusterMistakes(t *testing.T) {
 		{"workload: a", "workload: a\nevents: [{at: 1s, command: 'x {{(index .Nodes 1).Addr}}'}]", "index out of range"},
 		{servers, servers + ", join: grow, leave: shrink", "join needs servers_from"},
 		{servers, "servers_from: list, join: grow", "join needs its opposite"},
-		{servers, "servers_from: list, up: start, join: 'grow {{.Cont}}'", "there is no .Cont"},
+		{servers, "servers_from: list, up: start, join: 'grow {{.Cont}}'", "may contain {{.Count}} only"},
 		{servers, "servers: [10.0.0.1]", `"10.0.0.1" is not HOST:PORT`},
 		{servers, "servers: ['a:1', 'a:1']", "server a:1 is given twice"},
 		{servers, "timeout: 1m", "give servers, or servers_from"},

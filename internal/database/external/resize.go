@@ -4,18 +4,27 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"text/template"
 	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
-	"skerry/internal/database/custom"
 	"skerry/internal/machine/journal"
 	"skerry/internal/machine/process"
 )
 
 // renderCount fills in the template of join or leave.
 func renderCount(text string, count int) (string, error) {
-	return custom.Render(text, struct{ Count int }{count})
+	var b strings.Builder
+	t, err := template.New("command").Parse(text)
+	if err == nil {
+		err = t.Execute(&b, struct{ Count int }{count})
+	}
+	if err != nil {
+		return "", fmt.Errorf("a template may contain {{.Count}} only: %w", err)
+	}
+	return b.String(), nil
 }
 
 // Resize changes the number of servers by the command join or leave. The change is accepted when the command has

@@ -90,13 +90,13 @@ func (c *LockedDir) ReadRecord(name string, v any) (bool, error) {
 // SweepLockedDirs calls clean for each directory below root whose process has died, and returns what clean has removed. A
 // directory whose clean fails stays. A root of another user is refused: its records can contain commands.
 func SweepLockedDirs(ctx context.Context, root string, clean func(c *LockedDir) (string, error)) (removed []string, err error) {
-	entries, err := os.ReadDir(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
 	var here unix.Stat_t
+	entries, err := os.ReadDir(root)
 	if err == nil {
 		err = unix.Lstat(root, &here)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
 	}
 	if err == nil && int(here.Uid) != os.Geteuid() {
 		err = advice.With(fmt.Errorf("%s belongs to user %d", root, here.Uid), "remove it")
