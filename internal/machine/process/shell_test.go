@@ -85,9 +85,10 @@ func TestRunShellUntil(t *testing.T) {
 
 func TestExecuteShellResult(t *testing.T) {
 	for text, want := range map[string]ShellResult{
-		`echo out; echo err >&2`: {Stdout: "out", Output: "out\nerr"},
-		`echo why >&2; exit 3`:   {Output: "why", Exit: 3},
-		`kill -9 $$`:             {Exit: -1},
+		`echo out`:             {Stdout: "out", Output: "out"},
+		`echo err >&2`:         {Output: "err"},
+		`echo why >&2; exit 3`: {Output: "why", Exit: 3},
+		`kill -9 $$`:           {Exit: -1},
 	} {
 		r, err := ExecuteShell(t.Context(), ShellCommand{Name: "do", Text: text, Timeout: time.Minute})
 		if r != want || (err == nil) != (want.Exit == 0) {
