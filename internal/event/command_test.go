@@ -110,7 +110,6 @@ func TestCommandIsRunAndUndone(t *testing.T) {
 	}
 	if c := e.Apply.Commands[0]; c.Name != "do" || !strings.HasPrefix(c.Text, "echo lab1 oslo") || c.Exit != 0 ||
 		c.Output != want+"\nbad" && c.Output != "bad\n"+want { // the order of two streams is unknown
-
 		t.Errorf("recorded %+v", c)
 	}
 	if c := e.Revert.Commands[0]; c.Name != "undo" || c.Output != "back" {

@@ -85,9 +85,18 @@ done
 echo "$1" >count
 echo "$1" >>counts
 `))
-	first := servers[0].client
-	if err := first.ClusterAddSlotsRange(b.t.Context(), 0, 16383).Err(); err != nil {
+	if err := servers[0].client.ClusterAddSlotsRange(b.t.Context(), 0, 16383).Err(); err != nil {
 		b.t.Fatal(err)
+	}
+	host, port, _ := strings.Cut(servers[1].addr, ":")
+	if err := servers[0].client.ClusterMeet(b.t.Context(), host, port).Err(); err != nil {
+		b.t.Fatal(err)
+	}
+	for _, s := range servers[:2] {
+		b.await("the cluster at "+s.addr, func() bool {
+			info, err := s.client.ClusterInfo(b.t.Context()).Result()
+			return err == nil && strings.Contains(info, "cluster_state:ok")
+		})
 	}
 	return "{servers_from: 'head -n $(cat count) list | tr \" \" :', ready: 'set -- $(head -n 1 list); " + in.Programs["redis-cli"] +
 		" -h $1 -p $2 cluster info | grep -q cluster_state:ok', join: 'sh scale.sh {{.Count}}', leave: 'sh scale.sh {{.Count}}', timeout: 30s}"
