@@ -20,7 +20,6 @@ import (
 	"skerry/internal/database/all"
 	"skerry/internal/database/custom"
 	"skerry/internal/database/external"
-	"skerry/internal/experiment"
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/lab"
 	"skerry/internal/load"
@@ -112,7 +111,7 @@ func (a *app) prepare(ctx context.Context) error { return labprep.Prepare(ctx, a
 // prepareRun prepares a command that runs an experiment: see labprep.Prepare. It undoes the commands of killed runs, then
 // drops their tables: an event can have cut off a cluster. Trials on clusters that Skerry did not start need no rights, and
 // are not moved to a user namespace, which has another network.
-func (a *app) prepareRun(ctx context.Context, e experiment.Experiment) error {
+func (a *app) prepareRun(ctx context.Context, needsLab bool) error {
 	if rootless.Inside() {
 		return nil // prepared outside
 	}
@@ -122,7 +121,7 @@ func (a *app) prepareRun(ctx context.Context, e experiment.Experiment) error {
 		fmt.Fprintln(a.Err, line)
 	}
 	labprep.Warn(a.App, errors.Join(undoErr, err))
-	if !e.NeedsLab() {
+	if !needsLab {
 		return ctx.Err()
 	}
 	return a.prepare(ctx)
