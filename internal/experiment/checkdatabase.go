@@ -4,6 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"skerry/internal/base/advice"
+	"skerry/internal/base/strict"
+	"skerry/internal/database"
+	"skerry/internal/database/external"
 	"skerry/internal/topology"
 )
 
@@ -61,16 +65,45 @@ func (c *checker) checkCluster() {
 	}
 }
 
-// FirstCommand returns a command of the user that a trial of a valid file runs, "" for none: those of a cluster that
-// Skerry did not start, or the file of a custom database.
+// checkAccess checks how clients log in to a cluster that Skerry did not start. Its problems do not quote the file, which
+// may contain a password.
+func (e Experiment) checkAccess(db database.Database) (ps strict.Problems) {
+	own, ok := db.(*external.Database)
+	if !ok {
+		return nil
+	}
+	refuse := func(path string, err error) {
+		p := e.problem(path, advice.Of(err), "%v", err)
+		_, name, _ := strings.Cut(path, ".properties.")
+		p.Pos = p.Pos.Find(name).WithoutText()
+		ps = append(ps, p)
+	}
+	for key, err := range own.CheckAccess() {
+		refuse(joinPath("database.cluster", key), err)
+	}
+	for _, p := range e.Pools() {
+		for name, value := range p.Workload.Properties {
+			if err := external.RefusePassword(name, value); err != nil {
+				refuse(p.path+".properties."+name, err)
+			}
+		}
+	}
+	return ps
+}
+
+// FirstCommand returns a command of the user that a trial of a valid file runs, or a secret of this machine that it uses,
+// "" for none: those of a cluster that Skerry did not start, or the file of a custom database.
 func (v Validation) FirstCommand() string {
 	for _, c := range v.Plan {
 		d := c.Experiment.Database
 		if d.Exec != "" {
 			return "exec: " + d.Exec
 		}
-		if d.Cluster != nil && len(d.Cluster.Commands()) > 0 {
-			return d.Cluster.Commands()[0]
+		if d.Cluster == nil {
+			continue
+		}
+		if used := append(d.Cluster.Commands(), d.Cluster.Secret()); used[0] != "" {
+			return used[0]
 		}
 	}
 	return ""

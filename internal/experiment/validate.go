@@ -309,6 +309,9 @@ func (e Experiment) describeDatabase(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "  %s at %s, clients on this machine\n", e.Database.Label(), k)
+	if access := k.Access.String(); access != "" {
+		fmt.Fprintf(w, "  %s\n", access)
+	}
 	for _, command := range k.Commands() {
 		fmt.Fprintf(w, "  runs here: %s\n", command)
 	}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"skerry/internal/base/advice"
@@ -30,6 +31,7 @@ type Scratch struct {
 // intent is the table that a trial may have made.
 type intent struct {
 	Database   string            `json:"database"`
+	Servers    []string          `json:"servers"`
 	Properties map[string]string `json:"properties"` // of its clients, with the table
 	Created    time.Time         `json:"created"`
 }
@@ -162,6 +164,11 @@ func sweepScratch(ctx context.Context, path string, databases map[string]databas
 	if !ok {
 		return "", fmt.Errorf("drop a table of %s: %w", i.Database, database.ErrUnknown)
 	}
+	what := fmt.Sprintf("drop table %s of %s at %s, which a killed run left", i.Properties[database.PropTable], i.Database, strings.Join(i.Servers, ", "))
+	if _, err := database.ReadLogin(i.Properties[database.PropAccess], "", ""); err != nil {
+		return "", advice.With(fmt.Errorf("%s: %w", what, err),
+			"restore it, as for the killed run, and the next run drops the table; or drop the table yourself, and remove %s", path)
+	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	err = database.DropTable(ctx, d, i.Properties)
@@ -169,8 +176,7 @@ func sweepScratch(ctx context.Context, path string, databases map[string]databas
 		err = database.DropTable(ctx, d, i.Properties)
 	}
 	if err != nil {
-		err = fmt.Errorf("drop table %s of %s, which a killed run left: %w", i.Properties[database.PropTable], i.Database, err)
-		return "", advice.With(err, "if the cluster is gone for good, remove %s", path)
+		return "", advice.With(fmt.Errorf("%s: %w", what, err), "if the cluster is gone for good, remove %s", path)
 	}
 	return i.Properties[database.PropTable], settleIntent(path)
 }

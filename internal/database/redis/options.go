@@ -166,6 +166,7 @@ const (
 type settings struct {
 	seeds          string // addresses, comma separated
 	user, password string
+	access         string // see database.Access
 	cluster        string // "true", "false", or "" to query the server
 	scan           bool
 	timeout        time.Duration
@@ -175,7 +176,10 @@ type settings struct {
 }
 
 func parseSettings(p map[string]string) (settings, error) {
-	s := settings{user: p[PropUser], password: p[PropPassword], timeout: defaultTimeout, redirects: defaultRedirects, prefix: p[PropPrefix]}
+	s := settings{
+		user: p[PropUser], password: p[PropPassword], access: p[database.PropAccess],
+		timeout: defaultTimeout, redirects: defaultRedirects, prefix: p[PropPrefix],
+	}
 	if strings.ContainsAny(s.prefix, "{}*?[]\\") { // a hash tag would put all keys into one slot; others are patterns of SCAN
 		return s, fmt.Errorf("%w: %s: %q contains one of {}*?[]\\", ErrProperty, PropPrefix, s.prefix)
 	}

@@ -92,7 +92,7 @@ func (d *Redis) visitPrefix(
 	g, ctx := errgroup.WithContext(ctx)
 	for addr := range masters {
 		g.Go(func() (err error) {
-			c := goredis.NewClient(nodeOptions(addr, s))
+			c := goredis.NewClient(r.nodeOptions(addr))
 			defer func() { err = errors.Join(err, c.Close()) }()
 			return scanPrefix(ctx, c, s.prefix, func(keys []string) error { return visit(ctx, c, keys, index) })
 		})
