@@ -87,7 +87,7 @@ func reflector(root string, packages ...string) (*jsonschema.Reflector, error) {
 }
 
 func experimentSchema(root string) (*jsonschema.Schema, error) {
-	s, err := reflectWithEvents[experiment.Experiment](root, "Skerry experiment", "experiment", "event", "topology", "lab/overlay")
+	s, err := reflectWithEvents[experiment.Experiment](root, "Skerry experiment", "experiment", "event", "topology", "lab/overlay", "database")
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type Layout struct {
 	// NoAbruptLeave is why no node can leave abruptly, "" if nodes can or if it is not known yet.
 	NoAbruptLeave string
 	// Cluster is set if Skerry did not start the cluster. Then there are no nodes but clients.
-	Cluster *external.Spec
+	Cluster *external.ClusterSpec
 	// Database is nil if it is not known yet. Version is the version or series that the experiment
 	// names, "" for the default series.
 	Database database.Database

@@ -68,6 +68,7 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 		}
 		fail(path, "", "%v", err)
 	}
+	ps = append(ps, e.checkAccess(db)...)
 	e.checkService(db, name, fail)
 	event.CheckDatabase(e.Events, e.EventLayout(db), name, can, func(path, hint, format string, args ...any) {
 		fail("events"+path, hint, format, args...)

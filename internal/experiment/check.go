@@ -6,8 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"skerry/internal/base/advice"
 	"skerry/internal/base/strict"
 	"skerry/internal/base/unit"
+	"skerry/internal/database"
+	"skerry/internal/database/external"
 	"skerry/internal/topology"
 )
 
@@ -144,13 +147,44 @@ func (c *checker) checkCluster() {
 	}
 }
 
-// FirstCommand returns a command of the user that a trial of a valid file runs, or the file of a custom database; "" for
-// none.
+// checkAccess checks how clients log in to a cluster that Skerry did not start. Its problems do not quote the file, which
+// may contain a password.
+func (e Experiment) checkAccess(db database.Database) (ps strict.Problems) {
+	own, ok := db.(*external.Database)
+	if !ok {
+		return nil
+	}
+	refuse := func(path string, err error) {
+		p := e.problem(path, advice.Of(err), "%v", err)
+		_, name, _ := strings.Cut(path, ".properties.")
+		p.Pos = p.Pos.Find(name).WithoutText()
+		ps = append(ps, p)
+	}
+	for key, err := range own.CheckAccess() {
+		refuse(joinPath("database.cluster", key), err)
+	}
+	for _, p := range e.Pools() {
+		for name, value := range p.Workload.Properties {
+			if err := external.RefusePassword(name, value); err != nil {
+				refuse(p.path+".properties."+name, err)
+			}
+		}
+	}
+	return ps
+}
+
+// FirstCommand returns a command of the user that a trial of a valid file runs, the file of a custom database, or a
+// secret of this machine that a trial uses; "" for none.
 func (v Validation) FirstCommand() string {
 	if !v.Valid {
 		return ""
 	}
-	all := append(v.experiment.localCommands(), v.experiment.collect(func(x Experiment) []string { return []string{x.Database.Exec} })...)
+	all := append(v.experiment.localCommands(), v.experiment.collect(func(x Experiment) []string {
+		if x.Database.Cluster == nil {
+			return []string{x.Database.Exec}
+		}
+		return []string{x.Database.Exec, x.Database.Cluster.Secret()}
+	})...)
 	for _, line := range all {
 		if line != "" {
 			return line

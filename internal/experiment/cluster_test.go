@@ -1,8 +1,14 @@
 package experiment
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"skerry/internal/database"
+	"skerry/internal/database/redis"
 )
 
 // Settings of an emulated cloud are rejected on an external cluster, where they would have no effect.
@@ -39,5 +45,70 @@ func TestClusterMistakes(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q", tt.text, err, tt.want)
 		}
+	}
+}
+
+// Mistakes of a login name the line, and never quote it: it may contain a password.
+func TestAccessMistakes(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("SKERRY_TEST_PASSWORD", "correct horse")
+	for name, text := range map[string]string{"password": "horse\n", "empty": "", "ca.pem": "no certificate"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	databases := map[string]database.Database{"redis": redis.New()}
+	validate := func(cluster string, sets ...string) Validation {
+		file := filepath.Join(dir, "experiment.yaml")
+		text := "name: x\ndatabase:\n  name: redis\n  cluster:\n    servers: ['10.0.0.1:6379']\n" + cluster + "\nworkload: a\n"
+		e, err := Parse(file, []byte(text), sets, false)
+		return validate(file, e, err, databases)
+	}
+	for _, tt := range []struct{ cluster, want string }{
+		{"    password: hunter2", "6:15: database.cluster.password: want the variable or the file"},
+		{"    password: {value: hunter2}", "6:16: database.cluster.password: want the variable or the file"},
+		{"    password: {env: A, file: B}", "6:16: database.cluster.password: want the variable or the file"},
+		{"    user: u\n    password: {env: SKERRY_TEST_MISSING}", "7:16: database.cluster.password: variable SKERRY_TEST_MISSING is not set"},
+		{"    password: {file: missing}", "6:16: database.cluster.password: read password: open " + dir},
+		{"    password: {file: empty}", "6:16: database.cluster.password: file " + dir},
+		{"    tls:\n      ca: ca.pem", "7:11: database.cluster.tls.ca: " + dir},
+		{"    tls: {key: k.pem}", "6:16: database.cluster.tls.key: a key needs its certificate"},
+		{"    tls: {certificate: c.pem}", "6:24: database.cluster.tls.certificate: a certificate needs its key"},
+		{"    tls: {cipher: x}", "unknown key \"cipher\""},
+		{"    password: hunter2\n    tls: {cipher: x}", "unknown key \"cipher\""},
+		{"    properties:\n      redis.timeout: 500\n      redis.password: hunter2", "8:7: database.cluster.properties.redis.password: a password in the file"},
+		{"    user: u\n    properties: {redis.user: v}", "7:18: database.cluster.properties.redis.user: the user is given twice"},
+	} {
+		v := validate(tt.cluster)
+		if v.Err() == nil || !strings.Contains(v.Err().Error(), tt.want) {
+			t.Errorf("%s: %v, want %q", tt.cluster, v.Err(), tt.want)
+		} else if strings.Contains(fmt.Sprintf("%v %+v", v.Err(), v.Problems), "hunter2") {
+			t.Errorf("%s: the password was printed: %v", tt.cluster, v.Err())
+		}
+	}
+	v := validate("", "database.cluster.password=hunter2")
+	if v.Err() == nil || strings.Contains(v.Err().Error(), "hunter2") {
+		t.Errorf("--set: %v", v.Err())
+	}
+	v = validate("    user: skerry\n    password: {env: SKERRY_TEST_PASSWORD}\n    tls: true")
+	var plan strings.Builder
+	if err := v.Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Describe(&plan, true); err != nil {
+		t.Fatal(err)
+	}
+	if want := "user skerry, password from $SKERRY_TEST_PASSWORD, TLS with the system's authorities"; !strings.Contains(plan.String(), want) {
+		t.Errorf("%s: want %q", plan.String(), want)
+	}
+	if got, want := v.FirstCommand(), "password from $SKERRY_TEST_PASSWORD"; got != want {
+		t.Errorf("the page of another machine is refused with %q, want %q", got, want)
+	}
+	text, err := v.experiment.JSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `"user":"skerry","password":{"env":"SKERRY_TEST_PASSWORD"},"tls":{"enabled":true}`; !strings.Contains(string(text), want) {
+		t.Errorf("the recorded experiment is %s, want %s", text, want)
 	}
 }

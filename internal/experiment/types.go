@@ -141,7 +141,7 @@ type Database struct {
 	Options map[string]any `yaml:"options" json:"options,omitempty"`
 	// Cluster is a running cluster that Skerry did not start, instead of a topology: its servers, or commands that start
 	// it and print them (see howto/own-cluster.md). Skerry writes to a table of its own there, and drops it.
-	Cluster *external.Spec `yaml:"cluster" json:"cluster,omitempty"`
+	Cluster *external.ClusterSpec `yaml:"cluster" json:"cluster,omitempty"`
 }
 
 // Shorthand lets "database: redis" stand for "database: {name: redis}".

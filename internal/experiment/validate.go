@@ -310,6 +310,9 @@ func (e Experiment) describeDatabase(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "  %s at %s, clients on this machine\n", e.Database.Label(), k)
+	if access := k.Access.String(); access != "" {
+		fmt.Fprintf(w, "  %s\n", access)
+	}
 	records := int64(0)
 	for _, c := range e.Plan() {
 		records = max(records, c.Experiment.Pools()[0].Workload.Records)

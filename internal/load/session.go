@@ -22,6 +22,8 @@ type AgentSpec struct {
 	Database   string            `json:"database"`
 	Properties map[string]string `json:"properties"` // of the database's client
 	Spec       Spec              `json:"spec"`
+	// Env are environment variables of the process, NAME=VALUE. They may be secrets.
+	Env []string `json:"-"`
 	// Gated makes the drive wait at its gates for a "go" command.
 	Gated bool `json:"together,omitempty"`
 }
@@ -97,7 +99,7 @@ func StartAgent(ctx context.Context, node host.Host, exe string, spec AgentSpec)
 		return nil, errors.Join(err, childIn.Close(), in.Close())
 	}
 	process, err := node.Start(ctx, host.Command{
-		Name: "load", Path: exe, Args: []string{"agent", "load"},
+		Name: "load", Path: exe, Args: []string{"agent", "load"}, Env: spec.Env,
 		Stdin: childIn, Stdout: childOut, Log: filepath.Join(node.Dir(), "load.log"),
 	})
 	if err != nil {

@@ -61,7 +61,7 @@ type Checked struct {
 	// Places are the sites of a valid file's topology.
 	Places *draft.Places `json:"places,omitempty"`
 
-	command string // the first command of the user that it runs, "" for none
+	command string // see experiment.Validation.FirstCommand
 }
 
 // Saved names a saved file.

@@ -226,3 +226,19 @@ func TestCommandEventsNeedLoopback(t *testing.T) {
 		t.Errorf("a command was fired: %d %+v", code, refused)
 	}
 }
+
+// TestSecretsNeedLoopback: a page of another machine could send a password of this one to a server of its own.
+func TestSecretsNeedLoopback(t *testing.T) {
+	t.Setenv("SKERRY_TEST_PASSWORD", "correct horse")
+	b := maker(t, func(context.Context, string, bool, io.Writer) error { return nil })
+	const text = "name: mine\ndatabase: {name: redis, cluster: {servers: ['10.0.0.1:6379'], password: {env: SKERRY_TEST_PASSWORD}}}\nworkload: a\n"
+	var refused live.Refusal
+	code := b.send(http.MethodPost, "/api/job", Text{Text: text}, &refused)
+	if code != http.StatusForbidden || !strings.Contains(refused.Error, "password from $SKERRY_TEST_PASSWORD") {
+		t.Errorf("%d %+v", code, refused)
+	}
+	b.server.AllowCommands = true
+	if code := b.send(http.MethodPost, "/api/job", Text{Text: text}, nil); code != http.StatusAccepted {
+		t.Errorf("%d", code)
+	}
+}

@@ -33,10 +33,11 @@ var errBusy = errors.New("another run is in progress")
 
 var errNoLaunch = errors.New("starting runs is disabled")
 
-// errCommands means that other machines can reach this server, and it therefore runs no commands.
-var errCommands = errors.New("this dashboard does not run commands, because other machines can reach it")
+// errCommands means that other machines can reach this server. It therefore runs no commands, and reads no passwords for
+// servers that a page names.
+var errCommands = errors.New("this dashboard does not run commands or use secrets of this machine, because other machines can reach it")
 
-// refuseCommands returns errCommands with one of the commands, unless the server allows them.
+// refuseCommands returns errCommands with a command or secret of an experiment, unless the server allows them.
 func (s *Server) refuseCommands(command string) error {
 	if s.AllowCommands || command == "" {
 		return nil

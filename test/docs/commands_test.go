@@ -79,7 +79,11 @@ func TestExperiments(t *testing.T) {
 			if err := os.WriteFile(file, []byte(regexp.MustCompile("(?m)^"+m[1]).ReplaceAllString(m[2], "")), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if out, err := exec.Command(exe, "validate", file).CombinedOutput(); err != nil {
+			cmd := exec.Command(exe, "validate", file)
+			for _, variable := range regexp.MustCompile(`env: (\w+)`).FindAllStringSubmatch(m[2], -1) {
+				cmd.Env = append(cmd.Environ(), variable[1]+"=secret")
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Errorf("%s: %v\n%s\n%s", page, err, out, m[2])
 			}
 		}

@@ -272,6 +272,7 @@ func TestInvalidClustersAreReported(t *testing.T) {
 	secret := b.startServer(testkit.Address(t), "--requirepass", "correct horse")
 	replica := b.startServer(testkit.Address(t), "--replicaof", strings.ReplaceAll(good.addr, ":", " "))
 	none, silent := testkit.Address(t), testkit.SilentServer(t)
+	b.write("battery", "staple\n")
 	http := b.httpServer()
 	for _, c := range []struct {
 		name, cluster string
@@ -282,7 +283,9 @@ func TestInvalidClustersAreReported(t *testing.T) {
 		{"another protocol", fmt.Sprintf("[%q]", http), []string{http}},
 		{"a server that says nothing", fmt.Sprintf("{servers: [%q], properties: {redis.timeout: 500}}", silent), []string{silent}},
 		{"authentication", fmt.Sprintf("[%q]", secret.addr), []string{secret.addr, "NOAUTH"}},
-		{"wrong password", fmt.Sprintf("{servers: [%q], properties: {redis.password: battery}}", secret.addr), []string{secret.addr, "WRONGPASS"}},
+		{"wrong password", fmt.Sprintf("{servers: [%q], password: {file: battery}}", secret.addr),
+			[]string{secret.addr, "WRONGPASS", "check user, password and tls"}},
+		{"TLS to a server without it", fmt.Sprintf("{servers: [%q], tls: true}", good.addr), []string{good.addr, "does this port use TLS?"}},
 		{"read-only replica", fmt.Sprintf("[%q]", replica.addr), []string{replica.addr, "READONLY"}},
 		{"up fails", fmt.Sprintf("{servers: [%q], up: 'echo no such chart >&2; exit 3', down: 'touch down1'}", good.addr),
 			[]string{"command up", "exit status 3", "no such chart"}},
@@ -299,7 +302,7 @@ func TestInvalidClustersAreReported(t *testing.T) {
 			sub.t = t
 			r := sub.run(1, "run", b.write("bad.yaml", onCluster(c.cluster, brief)))
 			contains(t, r.stderr.String(), c.want...)
-			if strings.Contains(r.stderr.String()+r.stdout.String(), "battery") {
+			if strings.Contains(r.stderr.String()+r.stdout.String(), "staple") {
 				t.Error("the password was printed")
 			}
 		})

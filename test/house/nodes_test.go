@@ -14,6 +14,7 @@ import (
 
 // ownFiles are the files in rooms that work with nodes which use files of the machine they run on, with the reason.
 var ownFiles = map[string]string{
+	"database/access.go":            "reads the secrets of clients, which are in this process",
 	"database/mongodb/try.go":       "tries programs that a person gave, before there is a node",
 	"database/ndb/build.go":         "builds the programs for the cache of installations",
 	"database/custom/definition.go": "reads the file that a person gave",

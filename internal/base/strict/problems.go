@@ -53,6 +53,15 @@ func (p Pos) Find(text string) Pos {
 	return p
 }
 
+// WithoutText returns the position in a source without text, for problems with secrets: nothing is quoted.
+func (p Pos) WithoutText() Pos {
+	if p.Source != nil {
+		name, _, _ := strings.Cut(p.Source.Name, "=") // of --set PATH=VALUE
+		p.Source = &Source{Name: name}
+	}
+	return p
+}
+
 // String is "file:line:column".
 func (p Pos) String() string {
 	switch {
@@ -205,6 +214,9 @@ func (p Problem) Excerpt() string {
 	}
 	var b strings.Builder
 	for n := max(1, p.Pos.Line-1); n <= p.Pos.Line; n++ {
+		if n < p.Pos.Line && strings.Contains(strings.ToLower(src.lines[n-1]), "password") {
+			continue // it may contain one
+		}
 		fmt.Fprintf(&b, "\n%5d | %s", n, src.lines[n-1])
 	}
 	indent := []rune(src.lines[p.Pos.Line-1])

@@ -29,7 +29,7 @@ func TestServersOfAnotherProtocol(t *testing.T) {
 			}
 			t.Run(a.Name+" "+name, func(t *testing.T) {
 				t.Parallel()
-				d, err := external.New(a.New(), external.Spec{Servers: []string{server}, Timeout: unit.Duration(time.Second)}, t.TempDir())
+				d, err := external.New(a.New(), external.ClusterSpec{Servers: []string{server}, Timeout: unit.Duration(time.Second)}, t.TempDir())
 				if err != nil {
 					t.Fatal(err)
 				}

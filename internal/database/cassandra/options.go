@@ -172,6 +172,7 @@ type settings struct {
 	hosts                 string // addresses, comma separated
 	keyspace              string
 	user, password        string
+	access                string // see database.Access
 	readLevel, writeLevel string
 	connections           int
 	timeout, connect      time.Duration
@@ -195,6 +196,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		keyspace:    r.Text(PropKeyspace, defaultKeyspace),
 		user:        r.Text(PropUser, ""),
 		password:    r.Text(PropPassword, ""),
+		access:      p[database.PropAccess],
 		readLevel:   r.Choice(PropReadLevel, defaultLevel, readLevels...),
 		writeLevel:  r.Choice(PropWriteLevel, defaultLevel, writeLevels...),
 		connections: r.Int(PropConnections, 1, 1000, 2),

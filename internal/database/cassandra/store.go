@@ -29,6 +29,10 @@ const reconnectEvery = time.Second
 
 // newStore connects. Operations go to a replica of their key in the local data centre, without retries.
 func newStore(s settings) (*store, error) {
+	login, err := database.ReadLogin(s.access, s.user, s.password)
+	if err != nil {
+		return nil, err
+	}
 	g := gocql.NewCluster(strings.Split(s.hosts, ",")...)
 	g.Keyspace = s.keyspace
 	g.NumConns = s.connections
@@ -37,8 +41,11 @@ func newStore(s settings) (*store, error) {
 	g.ReconnectInterval = reconnectEvery
 	g.ReconnectionPolicy = &gocql.ConstantReconnectionPolicy{MaxRetries: 1, Interval: reconnectEvery}
 	g.Metadata.CacheMode = gocql.KeyspaceOnly
-	if s.user != "" {
-		g.Authenticator = gocql.PasswordAuthenticator{Username: s.user, Password: s.password}
+	if login.User != "" {
+		g.Authenticator = gocql.PasswordAuthenticator{Username: login.User, Password: login.Password.Reveal()}
+	}
+	if login.TLS != nil {
+		g.SslOpts = &gocql.SslOptions{Config: login.TLS, EnableHostVerification: true}
 	}
 	near := gocql.RoundRobinHostPolicy()
 	if s.center != "" {

@@ -35,7 +35,7 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 			t.Errorf("others have %d records, and had %d: %v", n, before, err)
 		}
 	}
-	ext, err := external.New(db, external.Spec{Servers: servers, Properties: properties}, t.TempDir())
+	ext, err := external.New(db, external.ClusterSpec{Servers: servers, Properties: properties}, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

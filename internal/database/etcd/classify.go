@@ -22,6 +22,7 @@ const (
 	classStopped  = "stopped"          // the member is going down
 	classConflict = "conflict"         // another client changed the record at every try
 	classRecord   = "record"           // the value is not a record
+	classAuth     = "auth"             // the login was refused
 )
 
 // notDone lists errors of requests that etcd did not propose to Raft.
@@ -36,6 +37,9 @@ var notDone = []struct {
 	{rpctypes.ErrRequestTooLarge, "too_large"},
 	{rpctypes.ErrEmptyKey, "empty_key"},
 	{rpctypes.ErrPermissionDenied, "denied"},
+	{rpctypes.ErrAuthFailed, classAuth},
+	{rpctypes.ErrUserEmpty, classAuth},
+	{rpctypes.ErrInvalidAuthToken, classAuth},
 }
 
 // Texts of Raft errors, which reach clients unchanged.
@@ -87,7 +91,8 @@ func grpcCode(err error) codes.Code {
 
 // isUnsent reports whether a request was never sent: gRPC then reports why the last dial failed.
 func isUnsent(err error) bool {
-	return grpcCode(err) == codes.Unavailable && strings.Contains(err.Error(), "transport: Error while dialing")
+	return grpcCode(err) == codes.Unavailable && (strings.Contains(err.Error(), "transport: Error while dialing") ||
+		strings.Contains(err.Error(), "transport: authentication handshake failed")) // of TLS
 }
 
 func dialClass(text string) string {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 
 	"skerry/internal/database"
 	"skerry/internal/load"
@@ -31,6 +32,7 @@ const (
 // client belongs to one worker. It moves to the next member after a failure and resends only unsent operations.
 type client struct {
 	settings
+	login        database.Login
 	dial         database.DialFunc // nil: the system's
 	singleMember bool              // one member's own copy is read
 	decode       decoder
@@ -61,7 +63,12 @@ var (
 )
 
 func openClient(ctx context.Context, s settings, spread *spreader) (*client, error) {
+	login, err := database.ReadLogin(s.access, "", "")
+	if err != nil {
+		return nil, fmt.Errorf("opening a client of etcd: %w", err)
+	}
 	c := newClient(ctx, s, nil)
+	c.login = login
 	c.addrs = spread.orderEndpoints(ctx, s.endpoints, s.route)
 	c.conns = make([]*clientv3.Client, len(c.addrs))
 	// Connecting now reports a wrong address at once and keeps it out of the first operation.
@@ -97,15 +104,19 @@ func (c *client) do(ctx context.Context, ask func(context.Context, *clientv3.Cli
 	}
 	for try := 1; ; try++ {
 		conn, addr, count, err := c.conn(c.current)
-		if err != nil {
-			return load.Failed(database.ClassOther, addr, err)
+		opened := err == nil
+		if opened {
+			err = ask(ctx, conn)
 		}
-		if err = ask(ctx, conn); err == nil {
+		if err == nil {
 			c.noteServed()
 			return nil
 		}
-		sent := !isUnsent(err)
+		sent := opened && !isUnsent(err)
 		err = classifyError(addr, err)
+		if e := (*load.OpError)(nil); !opened && errors.As(err, &e) {
+			e.Outcome = load.NotDone
+		}
 		if c.singleMember || !canRetryElsewhere(err) {
 			return err
 		}
@@ -140,7 +151,7 @@ func (c *client) conn(i int) (conn *clientv3.Client, addr string, count int, err
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.conns[i] == nil {
-		c.conns[i], err = dialMember(c.addrs[i], c.dial)
+		c.conns[i], err = dialMember(c.addrs[i], c.dial, c.login)
 	}
 	return c.conns[i], c.addrs[i], len(c.addrs), err
 }
@@ -191,6 +202,8 @@ func (c *client) Close() error {
 }
 
 const (
+	// loginTimeout bounds a login with a password.
+	loginTimeout = 5 * time.Second
 	// keepAlive is the idle time before a ping, and for its answer. etcd refuses pings more often than every 5 s.
 	keepAlive        = 10 * time.Second
 	keepAliveTimeout = 5 * time.Second
@@ -215,16 +228,23 @@ func (s *spreader) orderEndpoints(ctx context.Context, endpoints []string, route
 	return endpoints
 }
 
-// dialMember returns a client of one member that connects later, without retries. A nil dial is the system's.
-func dialMember(addr string, dial database.DialFunc) (*clientv3.Client, error) {
+// dialMember returns a client of one member, without retries. It connects later, or now to log in with a password. A nil
+// dial is the system's.
+func dialMember(addr string, dial database.DialFunc, login database.Login) (*clientv3.Client, error) {
 	options := []grpc.DialOption{grpc.WithConnectParams(reconnect), grpc.WithChainUnaryInterceptor(failFast)}
 	if dial != nil {
 		options = append(options, grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			return dial(ctx, "tcp4", addr)
 		}))
 	}
+	scheme := "http://"
+	if config := login.TLSTo(addr); config != nil {
+		scheme = "https://"
+		options = append(options, grpc.WithTransportCredentials(namedServer{credentials.NewTLS(config), config.ServerName}))
+	}
 	c, err := clientv3.New(clientv3.Config{
-		Endpoints: []string{"http://" + addr}, DialOptions: options, MaxUnaryRetries: 1,
+		Endpoints: []string{scheme + addr}, Username: login.User, Password: login.Password.Reveal(),
+		DialTimeout: loginTimeout, DialOptions: options, MaxUnaryRetries: 1,
 		DialKeepAliveTime: keepAlive, DialKeepAliveTimeout: keepAliveTimeout,
 		Logger: zap.NewNop(),
 	})
@@ -232,6 +252,20 @@ func dialMember(addr string, dial database.DialFunc) (*clientv3.Client, error) {
 		return nil, fmt.Errorf("making a client of etcd at %s: %w", addr, err)
 	}
 	return c, nil
+}
+
+// namedServer verifies the name of a server that its configuration gives. Package credentials verifies the host of the address.
+type namedServer struct {
+	credentials.TransportCredentials
+	name string
+}
+
+func (s namedServer) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return s.TransportCredentials.ClientHandshake(ctx, s.name, conn)
+}
+
+func (s namedServer) Clone() credentials.TransportCredentials {
+	return namedServer{s.TransportCredentials.Clone(), s.name}
 }
 
 // failFast fails a request without a connection at once, so that the caller can try another member.

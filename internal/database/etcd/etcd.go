@@ -71,8 +71,12 @@ func (*Etcd) ServerProperties(servers []string, _ string) map[string]string {
 }
 
 // ServerVersion implements database.External.
-func (*Etcd) ServerVersion(ctx context.Context, server string, _ map[string]string) (_ string, err error) {
-	c, err := dialMember(server, nil)
+func (*Etcd) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
+	login, err := database.ReadLogin(properties[database.PropAccess], "", "")
+	if err != nil {
+		return "", err
+	}
+	c, err := dialMember(server, nil, login)
 	if err != nil {
 		return "", err
 	}

@@ -45,7 +45,7 @@ func (m *member) Name() string { return m.host.Name() }
 
 func newMember(h host.Host, o options) (*member, error) {
 	addr := net.JoinHostPort(h.Addr(), strconv.Itoa(o.port))
-	admin, err := dialMember(addr, host.Dialer(h, adminTimeout))
+	admin, err := dialMember(addr, host.Dialer(h, adminTimeout), database.Login{})
 	if err != nil {
 		return nil, err
 	}

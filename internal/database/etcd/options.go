@@ -114,6 +114,7 @@ type settings struct {
 	route         string
 	requireLeader bool
 	timeout       time.Duration
+	access        string // see database.Access
 }
 
 func parseSettings(p map[string]string) (settings, error) {
@@ -124,6 +125,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		route:         r.Choice(PropRoute, routeNearest, routeNearest, routeListed, routeSpread),
 		requireLeader: r.Bool(PropRequireLeader, false),
 		timeout:       r.Milliseconds(PropTimeout, defaultTimeout),
+		access:        p[database.PropAccess],
 	}
 	return s, r.Err()
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -153,7 +154,7 @@ func (c *Cluster) makeTable(ctx context.Context, table string) (err error) {
 	}
 	client, err := c.database.Open(ctx, properties)
 	if err != nil {
-		return fmt.Errorf("connect to %s: %w", c.database.spec, err)
+		return c.explainRefusal(fmt.Errorf("connect to %s: %w", strings.Join(c.servers, ", "), err))
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
 	if lazy {
@@ -162,9 +163,41 @@ func (c *Cluster) makeTable(ctx context.Context, table string) (err error) {
 		}
 	}
 	if err := writeRecord(ctx, client, table); err != nil {
-		return fmt.Errorf("write to %s: %w", c.database.spec, err)
+		return c.explainRefusal(fmt.Errorf("write to %s: %w", strings.Join(c.servers, ", "), err))
 	}
 	return nil
+}
+
+// refusals are parts of errors of servers and of package tls, in lower case, by the explanation. Some count only for
+// connections with TLS, or without.
+var refusals = []struct {
+	with, without bool
+	explanation   string
+	parts         []string
+}{
+	{true, false, "does this port use TLS? If not, remove tls from database.cluster",
+		[]string{"does not look like a tls handshake", "refused tls connection", "does not support tls", "deadline exceeded", "i/o timeout"}},
+	{true, false, "give the certificate of the servers' authority: tls: {ca: FILE}", []string{"unknown authority"}},
+	{true, false, "give a name in the servers' certificate: tls: {server_name: NAME}",
+		[]string{"certificate is valid for", "certificate is not valid for", "doesn't contain any ip sans"}},
+	{true, false, "give the clients' certificate and key: tls: {certificate: FILE, key: FILE}",
+		[]string{"certificate required", "bad certificate", "requires a valid client certificate", "handshake failure"}},
+	{false, true, "if the servers require TLS, give tls under database.cluster",
+		[]string{"no encryption", "insecure transport", ": eof", "unexpected eof", "connection reset", "server preface"}},
+	{true, true, "check user, password and tls of database.cluster", []string{"noauth", "wrongpass", "authentication failed", "access denied",
+		"user name is empty", "credentials", "authentication required", "requires authentication"}},
+}
+
+// explainRefusal adds an explanation to the error of a connection whose login or TLS was refused.
+func (c *Cluster) explainRefusal(err error) error {
+	text, encrypted := strings.ToLower(err.Error()), c.database.spec.TLS != (database.TLSSpec{})
+	for _, r := range refusals {
+		matches := slices.ContainsFunc(r.parts, func(part string) bool { return strings.Contains(text, part) })
+		if matches && (encrypted && r.with || !encrypted && r.without) {
+			return fmt.Errorf("%w; %s", err, r.explanation)
+		}
+	}
+	return err
 }
 
 // claimTable records the table's name; from then on Stop drops it.
@@ -172,7 +205,9 @@ func (c *Cluster) claimTable(properties map[string]string) error {
 	c.mu.Lock()
 	c.properties = properties
 	c.mu.Unlock()
-	return recordIntent(c.scratch, intent{Database: c.database.Name(), Properties: properties, Created: time.Now().UTC()})
+	return recordIntent(c.scratch, intent{
+		Database: c.database.Name(), Servers: c.servers, Properties: properties, Created: time.Now().UTC(),
+	})
 }
 
 // writeRecord writes a record and deletes it again.

@@ -34,9 +34,9 @@ import (
 	"skerry/internal/load"
 )
 
-// Spec describes a cluster that Skerry did not start. Commands are lines for /bin/sh. They run on the machine that runs
-// skerry, with the environment of skerry.
-type Spec struct {
+// ClusterSpec describes a cluster that Skerry did not start. Commands are lines for /bin/sh. They run on the machine that
+// runs skerry, with the environment of skerry.
+type ClusterSpec struct {
 	// Servers are the addresses of servers, HOST:PORT.
 	Servers []string `yaml:"servers" json:"servers,omitempty"`
 	// ServersFrom is a command that prints these addresses, separated by white space or commas, instead of servers.
@@ -55,19 +55,20 @@ type Spec struct {
 	// Dir is the directory of these commands, relative to this file; by default it is that of this file.
 	Dir string `yaml:"dir" json:"dir,omitempty"`
 	// Timeout bounds each of these commands, and the time until all servers accept connections.
-	Timeout unit.Duration `yaml:"timeout" json:"timeout" jsonschema:"default=5m"`
-	// Properties are further properties of the clients, such as redis.user (see databases.md).
+	Timeout         unit.Duration `yaml:"timeout" json:"timeout" jsonschema:"default=5m"`
+	database.Access `yaml:",inline"`
+	// Properties are further properties of the clients, such as redis.timeout (see databases.md). Passwords are refused.
 	Properties map[string]string `yaml:"properties" json:"properties,omitempty"`
 }
 
 // Alternatives excludes servers and servers_from from each other.
-func (Spec) Alternatives() [][]string { return [][]string{{"servers", "servers_from"}} }
+func (ClusterSpec) Alternatives() [][]string { return [][]string{{"servers", "servers_from"}} }
 
 // Shorthand lets "cluster: [host:6379]" stand for "cluster: {servers: [host:6379]}".
-func (Spec) Shorthand() string { return "servers" }
+func (ClusterSpec) Shorthand() string { return "servers" }
 
 // Check returns the mistakes of a spec by the key that they concern.
-func (s Spec) Check() map[string]error {
+func (s ClusterSpec) Check() map[string]error {
 	mistakes := map[string]error{}
 	if len(s.Servers) == 0 && s.ServersFrom == "" {
 		mistakes[""] = fmt.Errorf("give servers, or servers_from")
@@ -95,7 +96,7 @@ func (s Spec) Check() map[string]error {
 }
 
 // Commands lists the commands of a spec after their keys, in the order in which a trial runs them.
-func (s Spec) Commands() (all []string) {
+func (s ClusterSpec) Commands() (all []string) {
 	for _, c := range [][2]string{
 		{"up", s.Up}, {"servers_from", s.ServersFrom}, {"ready", s.Ready}, {"join", s.Join}, {"leave", s.Leave}, {"down", s.Down},
 	} {
@@ -107,7 +108,7 @@ func (s Spec) Commands() (all []string) {
 }
 
 // ID tells clusters apart: "cluster", and a hash of the spec.
-func (s Spec) ID() string {
+func (s ClusterSpec) ID() string {
 	text, err := json.Marshal(s)
 	if err != nil { // plain data
 		return "cluster"
@@ -117,7 +118,7 @@ func (s Spec) ID() string {
 }
 
 // String describes where the cluster is, for people.
-func (s Spec) String() string {
+func (s ClusterSpec) String() string {
 	if len(s.Servers) > 0 {
 		return strings.Join(s.Servers, ", ")
 	}
@@ -152,11 +153,11 @@ const connectTimeout = 5 * time.Second
 // Database is a database whose cluster Skerry did not start.
 type Database struct {
 	database.External
-	spec Spec // with the full path of the commands' directory
+	spec ClusterSpec // with the full path of the commands' directory
 }
 
 // New returns the database d for the cluster of a spec in a file in dir.
-func New(d database.Database, s Spec, dir string) (*Database, error) {
+func New(d database.Database, s ClusterSpec, dir string) (*Database, error) {
 	e, ok := d.(database.External)
 	if !ok {
 		return nil, advice.With(fmt.Errorf("%w: %s on a cluster that Skerry did not start", database.ErrUnsupported, d.Name()),
@@ -194,6 +195,34 @@ func (d *Database) Check(_ int, options database.Options) error {
 	return nil
 }
 
+// CheckAccess returns the mistakes of how clients log in, by the key of the spec that they concern. It reads the variables
+// and files.
+func (d *Database) CheckAccess() map[string]error {
+	mistakes := map[string]error{}
+	if key, err := database.CheckAccess(d.spec.Property(d.spec.Dir)); err != nil {
+		mistakes[key] = err
+	}
+	for name, value := range d.spec.Properties {
+		err := RefusePassword(name, value)
+		if d.spec.User != "" && (strings.HasSuffix(name, ".user") || strings.HasSuffix(name, ".username")) {
+			err = advice.With(fmt.Errorf("the user is given twice"), "remove it: cluster.user applies")
+		}
+		if err != nil {
+			mistakes["properties."+name] = err
+		}
+	}
+	return mistakes
+}
+
+// RefusePassword returns an error for a property of clients that contains a password: by its name, or in a URL.
+func RefusePassword(name, value string) error {
+	if !strings.Contains(strings.ToLower(name+" "+value), "password") && !(strings.Contains(value, "://") && strings.Contains(value, "@")) {
+		return nil
+	}
+	return advice.With(fmt.Errorf("a password in the file would be part of the run's record"),
+		"write user: NAME and password: {env: VARIABLE} under database.cluster")
+}
+
 // tableProperties returns the client properties that name a table.
 func (d *Database) tableProperties(servers []string, table string) map[string]string {
 	own := map[string]string{database.PropTable: table}
@@ -205,12 +234,13 @@ func (d *Database) tableProperties(servers []string, table string) map[string]st
 	return own
 }
 
-// clientProperties returns the properties of the clients of a table. Those of the user replace the way to the servers,
+// clientProperties returns the properties of the clients of a table. They contain no secret: see database.Access. Those of the user replace the way to the servers,
 // never the name of the table.
 func (d *Database) clientProperties(servers []string, table string) map[string]string {
 	properties := d.ServerProperties(servers, table)
 	maps.Copy(properties, d.spec.Properties)
 	maps.Copy(properties, d.tableProperties(servers, table))
+	properties[database.PropAccess] = d.spec.Property(d.spec.Dir)
 	return properties
 }
 

@@ -8,10 +8,22 @@ import (
 	"skerry/internal/database/redis"
 )
 
+func TestRefusePassword(t *testing.T) {
+	for property, refused := range map[string]bool{
+		"redis.password=x": true, "mongodb.url=mongodb://u:p@a:1/db": true, "mongodb.url=mongodb://a/?tlsCertificateKeyFilePassword=x": true,
+		"mongodb.url=mongodb://a:1/db?replicaSet=rs0": false, "redis.timeout=500": false, "redis.user=skerry": false,
+	} {
+		name, value, _ := strings.Cut(property, "=")
+		if err := external.RefusePassword(name, value); (err != nil) != refused {
+			t.Errorf("%s: %v", property, err)
+		}
+	}
+}
+
 // TestTableIsNotTheUsers: a property that names the table could name keys of the user, which a trial would drop.
 func TestTableIsNotTheUsers(t *testing.T) {
 	for name, refused := range map[string]bool{"redis.prefix": true, "table": true, "redis.user": false} {
-		s := external.Spec{Servers: []string{"10.0.0.1:6379"}, Properties: map[string]string{name: "user"}}
+		s := external.ClusterSpec{Servers: []string{"10.0.0.1:6379"}, Properties: map[string]string{name: "user"}}
 		d, err := external.New(redis.New(), s, t.TempDir())
 		if err != nil {
 			t.Fatal(err)

@@ -24,6 +24,7 @@ type Scratch struct{ dir *journal.LockedDir }
 // intent is the table that a trial may have made.
 type intent struct {
 	Database   string            `json:"database"`
+	Servers    []string          `json:"servers"`
 	Properties map[string]string `json:"properties"` // of its clients, with the table
 	Created    time.Time         `json:"created"`
 }
@@ -114,6 +115,11 @@ func dropRemains(ctx context.Context, c *journal.LockedDir, databases map[string
 	if !ok {
 		return "", fmt.Errorf("drop a table of %s: %w", i.Database, database.ErrUnknown)
 	}
+	what := fmt.Sprintf("drop table %s of %s at %s, which a killed run left", i.Properties[database.PropTable], i.Database, strings.Join(i.Servers, ", "))
+	if _, err := database.ReadLogin(i.Properties[database.PropAccess], "", ""); err != nil {
+		return "", advice.With(fmt.Errorf("%s: %w", what, err),
+			"restore it, as for the killed run, and the next run drops the table; or drop the table yourself, and remove %s", c.Path)
+	}
 	ctx, cancel := context.WithTimeout(ctx, sweepTimeout)
 	defer cancel()
 	err = database.DropTable(ctx, d, i.Properties)
@@ -121,8 +127,7 @@ func dropRemains(ctx context.Context, c *journal.LockedDir, databases map[string
 		err = database.DropTable(ctx, d, i.Properties)
 	}
 	if err != nil {
-		err = fmt.Errorf("drop table %s of %s, which a killed run left: %w", i.Properties[database.PropTable], i.Database, err)
-		return "", advice.With(err, "if the cluster is gone for good, remove %s", c.Path)
+		return "", advice.With(fmt.Errorf("%s: %w", what, err), "if the cluster is gone for good, remove %s", c.Path)
 	}
 	return i.Properties[database.PropTable], settle(c.Path, intentFile)
 }

@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/connstring"
 
 	"skerry/internal/database"
 	"skerry/internal/load"
@@ -274,11 +275,27 @@ func (p *Pool) open(ctx context.Context, s settings) (*client, error) {
 
 // connect makes a client with the settings and further options, which win.
 func connect(s settings, more ...*drv.ClientOptions) (*driverClient, error) {
+	login, err := database.ReadLogin(s.access, "", "")
+	if err != nil {
+		return nil, fmt.Errorf("creating a client of mongodb: %w", err)
+	}
 	sh := &driverClient{}
 	o := drv.Client().SetMaxPoolSize(poolSize).SetServerSelectionTimeout(s.timeout).SetConnectTimeout(s.timeout)
 	// These options precede ApplyURI, so that the URL overrides them.
 	o.SetRetryReads(s.retry).SetRetryWrites(s.retry).SetAppName("skerry")
 	o.ApplyURI(s.url)
+	if login.TLS != nil {
+		o.SetTLSConfig(login.TLS)
+	}
+	if login.User != "" {
+		uri, err := connstring.Parse(s.url)
+		if err != nil {
+			return nil, fmt.Errorf("creating a client of mongodb: %w", err)
+		}
+		o.SetAuth(drv.Credential{
+			Username: login.User, Password: login.Password.Reveal(), PasswordSet: login.Password.Reveal() != "", AuthSource: uri.AuthSource,
+		})
+	}
 	if s.retry {
 		o.SetMonitor(&event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
 			if dataCommands[e.CommandName] {
@@ -286,7 +303,6 @@ func connect(s settings, more ...*drv.ClientOptions) (*driverClient, error) {
 			}
 		}})
 	}
-	var err error
 	if sh.client, err = mongo.Connect(append([]*drv.ClientOptions{o}, more...)...); err != nil {
 		return nil, fmt.Errorf("creating a client of mongodb: %w", err)
 	}

@@ -134,7 +134,7 @@ type Pool struct {
 // Properties implements database.Configurable.
 func (*Pool) Properties() []string { return Properties() }
 
-// ServerProperties implements database.External. Give mongodb.url for a replica set or credentials.
+// ServerProperties implements database.External. Give mongodb.url for a replica set.
 func (*Pool) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropURL: "mongodb://" + strings.Join(servers, ",") + "/" + databaseName}
 }

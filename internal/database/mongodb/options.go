@@ -194,6 +194,7 @@ const defaultTimeout = 10 * time.Second
 
 type settings struct {
 	url, database string
+	access        string // see database.Access
 	retry         bool
 	timeout       time.Duration
 }
@@ -201,7 +202,7 @@ type settings struct {
 func parseSettings(p map[string]string) (settings, error) {
 	r := database.ReadProperties(ErrProperty, "mongodb.", p, Properties()...)
 	s := settings{
-		url: r.Text(PropURL, ""), database: databaseName,
+		url: r.Text(PropURL, ""), database: databaseName, access: p[database.PropAccess],
 		retry: r.Bool(PropRetry, false), timeout: r.Milliseconds(PropTimeout, defaultTimeout),
 	}
 	if err := r.Err(); err != nil {

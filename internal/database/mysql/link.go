@@ -40,7 +40,8 @@ const idleAfter = time.Second
 func (r *router) dial(ctx context.Context, addr string, deadline time.Time) (*link, error) {
 	s := r.settings
 	l := &link{addr: addr, statements: make(map[string]*statement)}
-	c := config(addr, s.user, s.password, s.schema)
+	c := config(addr, r.login.User, r.login.Password.Reveal(), s.schema)
+	c.TLS = r.login.TLS // the driver sets the name of the server
 	c.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()

@@ -145,6 +145,7 @@ const (
 type settings struct {
 	hosts                  string // separated by commas
 	user, password, schema string
+	access                 string // see database.Access
 	member, reads          string
 	timeout, connect       time.Duration
 	session                string
@@ -160,6 +161,7 @@ func parseSettings(p map[string]string) (settings, error) {
 		hosts:    strings.Join(r.Addresses(PropHosts, Port), ","),
 		user:     r.Text(PropUser, User),
 		password: r.Text(PropPassword, ""),
+		access:   p[database.PropAccess],
 		schema:   r.Text(PropSchema, Schema),
 		member:   r.Choice(PropMember, Nearest, Members()...),
 		reads:    r.Choice(PropReads, ReadsPrimary, ReadsPrimary, ReadsMember),

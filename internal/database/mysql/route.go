@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"skerry/internal/base/linger"
+	"skerry/internal/database"
 	"skerry/internal/load"
 )
 
@@ -35,6 +36,7 @@ const (
 // router is the shared state of the workers: the members, their distances, and the primary.
 type router struct {
 	settings settings
+	login    database.Login
 	discover Discover // nil: every member takes writes
 	connect  Dial
 	workers  atomic.Int64
@@ -57,7 +59,11 @@ type member struct {
 
 // newRouter measures the distance of every member. At least one must answer.
 func newRouter(ctx context.Context, s settings, discover Discover, connect Dial) (*router, error) {
-	r := &router{settings: s, discover: discover, connect: connect, tables: make(map[string]*table)}
+	login, err := database.ReadLogin(s.access, s.user, s.password)
+	if err != nil {
+		return nil, err
+	}
+	r := &router{settings: s, login: login, discover: discover, connect: connect, tables: make(map[string]*table)}
 	if connect == nil {
 		r.connect = new(net.Dialer).DialContext
 	}

@@ -21,16 +21,20 @@ const connTimeout = 5 * time.Second
 
 // connect connects to one server. A nil dial means the system's.
 func connect(ctx context.Context, addr string, s settings, dial database.DialFunc) (*pgconn.PgConn, error) {
-	u := url.URL{Scheme: "postgres", Host: addr, Path: "/" + s.database, User: url.User(s.user), RawQuery: "sslmode=disable"}
-	if s.password != "" {
-		u.User = url.UserPassword(s.user, s.password)
+	login, err := database.ReadLogin(s.access, s.user, s.password)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to postgres at %s: %w", addr, err)
 	}
+	u := url.URL{Scheme: "postgres", Host: addr, Path: "/" + s.database, User: url.User(login.User), RawQuery: "sslmode=disable"}
 	config, err := pgconn.ParseConfig(u.String())
 	if err != nil {
 		return nil, fmt.Errorf("connecting to postgres at %s: %w", addr, err)
 	}
 	config.RuntimeParams = map[string]string{"application_name": "skerry"}
-	config.Fallbacks = nil
+	config.Fallbacks, config.TLSConfig = nil, login.TLSTo(addr)
+	if password := login.Password.Reveal(); password != "" {
+		config.Password = password
+	}
 	if dial != nil {
 		config.DialFunc = pgconn.DialFunc(dial)
 	}

@@ -99,6 +99,7 @@ const (
 type settings struct {
 	hosts                    string // comma separated: settings are comparable
 	user, password, database string
+	access                   string // see database.Access
 	read                     string
 	timeout                  time.Duration
 	table, prefix            string
@@ -110,6 +111,7 @@ func parseSettings(p map[string]string) (settings, error) {
 	s := settings{
 		hosts: strings.Join(r.Addresses(PropHosts, defaultPort), ","),
 		user:  r.Text(PropUser, user), password: r.Text(PropPassword, ""), database: r.Text(PropDatabase, user),
+		access:  p[database.PropAccess],
 		read:    r.Choice(PropRead, readPrimary, readPrimary, readStandby, readNearest),
 		timeout: r.Milliseconds(PropTimeout, defaultTimeout),
 		table:   r.Text(PropTable, defaultTable), prefix: r.Text(PropFieldPrefix, defaultPrefix),

@@ -142,7 +142,7 @@ func (m *member) clientOptions(from host.Host, timeout time.Duration) *goredis.O
 	if from == m.host {
 		addr = m.local
 	}
-	o := nodeOptions(addr, settings{timeout: timeout})
+	o := nodeOptions(addr, database.Login{}, timeout)
 	o.Dialer = host.Dialer(from, timeout)
 	return o
 }

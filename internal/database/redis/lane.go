@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -80,12 +81,20 @@ func (l *lane) dial(ctx context.Context, r *router, deadline time.Time) error {
 		l.close()
 		return load.Failed(database.DialErrorClass(err), l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
 	}
-	switch {
-	case r.password == "":
-	case r.user == "":
-		err = l.sendHandshake("AUTH", r.password)
+	if config := r.login.TLSTo(l.addr); config != nil {
+		secure := tls.Client(conn, config)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			l.close()
+			return load.Failed("tls", l.addr, fmt.Errorf("connecting to %s: %w", l.addr, err))
+		}
+		l.conn, l.raw = secure, nil
+	}
+	switch user, password := r.login.User, r.login.Password.Reveal(); {
+	case password == "":
+	case user == "":
+		err = l.sendHandshake("AUTH", password)
 	default:
-		err = l.sendHandshake("AUTH", r.user, r.password)
+		err = l.sendHandshake("AUTH", user, password)
 	}
 	if err == nil && r.hello != nil {
 		err = l.sendHandshake(r.hello...)
@@ -113,7 +122,11 @@ func (l *lane) sendHandshake(words ...string) error {
 }
 
 func (l *lane) alive() bool {
-	c, ok := l.conn.(syscall.Conn)
+	conn := l.conn
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	c, ok := conn.(syscall.Conn)
 	if !ok {
 		return true
 	}

@@ -164,6 +164,7 @@ const (
 type settings struct {
 	seeds          string // addresses, comma separated
 	user, password string
+	access         string // see database.Access
 	cluster        string // "true", "false", or "" to query the server
 	scan           bool
 	timeout        time.Duration
@@ -180,7 +181,7 @@ func parseSettings(p map[string]string) (settings, error) {
 	}
 	s := settings{
 		seeds: strings.Join(r.Addresses(hosts, r.Int(PropPort, 1, 65535, defaultPort)), ","),
-		user:  p[PropUser], password: p[PropPassword], prefix: p[PropPrefix],
+		user:  p[PropUser], password: p[PropPassword], access: p[database.PropAccess], prefix: p[PropPrefix],
 		scan: r.Bool(PropScan, false), timeout: r.Milliseconds(PropTimeout, defaultTimeout),
 		wait: r.Int(PropWait, 0, maxReplicas, 0), redirects: r.Int(PropRedirects, 0, 1000, defaultRedirects),
 	}

@@ -31,6 +31,7 @@ const (
 // router maps slots to nodes, from any node's slot map and from redirects. Workers with equal properties share it.
 type router struct {
 	settings
+	login database.Login
 	index [groups]string // the keys of the index
 	// clients query the slot map, by address. connect owns them first, then refreshLoop.
 	clients map[string]*goredis.Client
@@ -54,7 +55,11 @@ type router struct {
 }
 
 func newRouter(ctx context.Context, s settings) (*router, error) {
-	r := &router{settings: s, index: prefixedIndex(s.prefix), clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
+	login, err := database.ReadLogin(s.access, s.user, s.password)
+	if err != nil {
+		return nil, err
+	}
+	r := &router{settings: s, login: login, index: prefixedIndex(s.prefix), clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
 	r.nodes.Store(new([]string))
 	for i := range r.owner {
 		r.owner[i].Store(-1)
@@ -75,7 +80,7 @@ func (r *router) connect(ctx context.Context) error {
 		}
 	}
 	seed, _, _ := strings.Cut(r.seeds, ",")
-	c := goredis.NewClient(nodeOptions(seed, r.settings))
+	c := goredis.NewClient(r.nodeOptions(seed))
 	if err := errors.Join(c.Ping(ctx).Err(), c.Close()); err != nil {
 		return err
 	}
@@ -239,7 +244,7 @@ func (r *router) fetchSlotMap(ctx context.Context) ([]ownedSlots, error) {
 	for _, i := range rand.Perm(len(addrs)) {
 		c := r.clients[addrs[i]]
 		if c == nil {
-			c = goredis.NewClient(nodeOptions(addrs[i], r.settings))
+			c = goredis.NewClient(r.nodeOptions(addrs[i]))
 			r.clients[addrs[i]] = c
 		}
 		var reply any
@@ -324,13 +329,17 @@ func resolveEndpoint(host, port, asked string) string {
 	return net.JoinHostPort(strings.Trim(host, "[]"), port)
 }
 
+func (r *router) nodeOptions(addr string) *goredis.Options {
+	return nodeOptions(addr, r.login, r.timeout)
+}
+
 // nodeOptions returns go-redis' options for one node, with retries off: callers retry.
-func nodeOptions(addr string, s settings) *goredis.Options {
+func nodeOptions(addr string, login database.Login, timeout time.Duration) *goredis.Options {
 	return &goredis.Options{
-		Addr: addr, Username: s.user, Password: s.password,
+		Addr: addr, Username: login.User, Password: login.Password.Reveal(), TLSConfig: login.TLSTo(addr),
 		Protocol: 2, DisableIdentity: true, ContextTimeoutEnabled: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		MaxRetries:               -1, DialerRetries: 1, PoolSize: 4,
-		ReadTimeout: s.timeout, WriteTimeout: s.timeout, DialTimeout: s.timeout,
+		ReadTimeout: timeout, WriteTimeout: timeout, DialTimeout: timeout,
 	}
 }

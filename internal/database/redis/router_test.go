@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	goredis "github.com/redis/go-redis/v9"
 
+	"skerry/internal/database"
 	"skerry/internal/machine/host"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/testhost"
@@ -86,7 +87,7 @@ func startUnknownEndpoint(t *testing.T, d *Redis) (nodes []*goredis.Client) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := goredis.NewClient(nodeOptions(net.JoinHostPort(h.Addr(), port), settings{timeout: defaultTimeout}))
+		c := goredis.NewClient(nodeOptions(net.JoinHostPort(h.Addr(), port), database.Login{}, defaultTimeout))
 		t.Cleanup(func() { c.Close() })
 		nodes = append(nodes, c)
 	}

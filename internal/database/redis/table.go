@@ -33,7 +33,11 @@ func (d *Redis) ServerVersion(ctx context.Context, server string, properties map
 	if err != nil {
 		return "", err
 	}
-	c := goredis.NewClient(nodeOptions(server, s))
+	login, err := database.ReadLogin(s.access, s.user, s.password)
+	if err != nil {
+		return "", err
+	}
+	c := goredis.NewClient(nodeOptions(server, login, s.timeout))
 	defer func() { err = errors.Join(err, c.Close()) }()
 	info, err := c.Info(ctx, "server").Result()
 	return d.kind.infoVersion(info), err
@@ -119,7 +123,7 @@ func (d *Redis) visitPrefix(
 	g, ctx := errgroup.WithContext(ctx)
 	for addr := range masters {
 		g.Go(func() (err error) {
-			c := goredis.NewClient(nodeOptions(addr, s))
+			c := goredis.NewClient(r.nodeOptions(addr))
 			defer func() { err = errors.Join(err, c.Close()) }()
 			return scanPrefix(ctx, c, s.prefix, func(keys []string) error { return visit(ctx, c, keys, index) })
 		})

@@ -89,7 +89,9 @@ func (d driver) newJob(cell experiment.Cell, pool experiment.Pool, spec load.Spe
 		return load.Pool{}, err
 	}
 	maps.Copy(properties, d.env.cluster.Properties())
-	return load.Pool{Name: pool.Name, Node: client, Agent: load.AgentSpec{Database: d.env.database, Properties: properties, Spec: spec}}, nil
+	return load.Pool{Name: pool.Name, Node: client, Agent: load.AgentSpec{
+		Database: d.env.database, Properties: properties, Spec: spec, Env: database.AccessVariables(properties),
+	}}, nil
 }
 
 func (d driver) start(ctx context.Context, cell experiment.Cell, pool experiment.Pool, spec load.Spec) (*load.Session, error) {
