@@ -85,8 +85,9 @@ var systemsImports = map[string]struct {
 		[]string{"systems/metadata", "systems/metadata/client", "systems/metadata/cluster", "systems/metadata/protocol"}},
 }
 
-// linked are modules that systems need and the laboratory does not: the program skerry must not link them.
-var linked = []string{"modernc.org/sqlite", "github.com/hanwen/go-fuse/v2", "go.etcd.io/raft/v3"}
+// linked are modules that systems or the documentation need and the laboratory does not: the program skerry must not link them.
+var linked = []string{"modernc.org/sqlite", "github.com/hanwen/go-fuse/v2", "go.etcd.io/raft/v3", "github.com/miekg/dns",
+	"github.com/invopop/jsonschema"}
 
 // The laboratory uses the systems that Skerry brings as it uses other databases: through clients.
 func TestOnlyAdaptersImportSystems(t *testing.T) {
