@@ -40,7 +40,7 @@ demo: build
 WEB_SOURCES := $(shell find web/src -type f) $(wildcard web/*.html web/*.ts web/package*.json)
 web:
 	@if command -v npm >/dev/null; then $(MAKE) --no-print-directory -s web/dist/.built; \
-	elif [ ! -e web/dist/report/report.html ] || [ ! -e web/dist/dashboard/dashboard.html ]; then \
+	elif [ ! -e web/dist/report/report.html.gz ] || [ ! -e web/dist/dashboard/dashboard.html.gz ]; then \
 		echo "web: npm not found: install Node.js 18 or newer with npm (on Debian: scripts/setup.sh build)" >&2; exit 1; fi
 
 web/dist/.built: web/node_modules/.package-lock.json $(WEB_SOURCES)
@@ -160,7 +160,7 @@ webtest: build
 	$(TIMED) npm --prefix web run --silent test
 
 docs:
-	@go run ./cmd/skerry docs docs
+	@go run ./internal/docgen docs
 
 # Needs no network once site/node_modules is there. npx vitepress preview serves what was built.
 .PHONY: site
@@ -178,7 +178,7 @@ site/node_modules/.package-lock.json: site/package-lock.json
 	@touch $@
 
 notice: web/node_modules/.package-lock.json
-	@go run ./cmd/skerry packaging notice . >NOTICE.new && mv NOTICE.new NOTICE
+	@go run ./internal/docgen notice >NOTICE.new && mv NOTICE.new NOTICE
 
 package: web
 	@rm -f dist/skerry* dist/hydra* dist/metad* dist/SHA256SUMS

@@ -6,7 +6,7 @@ set -eu
 	echo "usage: $0 DIR ARCH PACKAGER..." >&2
 	exit 2
 }
-[ -e "$(dirname "$0")/../web/dist/report/report.html" ] || {
+[ -e "$(dirname "$0")/../web/dist/report/report.html.gz" ] || {
 	echo "$0: the front end is not built: run make web, which needs npm" >&2
 	exit 1
 }

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os"
+	"os/exec"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -12,7 +12,6 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/all"
-	"skerry/internal/docgen"
 	"skerry/internal/install"
 )
 
@@ -29,35 +28,17 @@ func newMoved(old, program string) *cobra.Command {
 	}
 }
 
-// newDocs is hidden: it serves those who change skerry, through make docs.
-func newDocs(_ *app) *cobra.Command {
-	var source string
-	c := &cobra.Command{
-		Use:    "docs DIR",
-		Short:  "Write the generated documentation",
+// newDocs is hidden: it runs the generator of `make docs`, which is no part of this program.
+func newDocs(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    "docs",
+		Short:  "Write the generated documentation of a repository",
 		Hidden: true,
-		Args:   cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return docgen.Write(args[0], source, cmd.Root())
+		Args:   cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.runInherited(exec.CommandContext(cmd.Context(), "go", "run", "./internal/docgen", "docs"))
 		},
 	}
-	c.Flags().StringVar(&source, "source", ".", "the repository's root, relative to the working directory")
-	return c
-}
-
-// newPackaging returns the hidden commands of `make package` and `make notice`.
-func newPackaging() *cobra.Command {
-	c := &cobra.Command{Use: "packaging", Short: "Write files for packages", Hidden: true}
-	c.AddCommand(
-		&cobra.Command{
-			Use:   "notice REPOSITORY",
-			Short: "Print the licences of the dependencies",
-			Args:  cobra.ExactArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
-				return docgen.WriteNotice(cmd.Context(), os.Stdout, args[0])
-			},
-		})
-	return c
 }
 
 // newWanted returns a hidden command for the Makefile and scripts, so that they contain no names of databases.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +15,7 @@ import (
 	"skerry/cmd/internal/labprep"
 	"skerry/internal/base/advice"
 	"skerry/internal/lab"
+	"skerry/internal/machine/host"
 	"skerry/internal/run/multihost"
 )
 
@@ -134,4 +137,119 @@ func newLabSweep(a *app) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return labprep.Sweep(cmd.Context(), a.App, a.stateDir) },
 	}
+}
+
+func newLabStatus(a *app) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status [NAME]",
+		Short: "Show running labs",
+		Long: "Show running labs on this and other machines: their nodes, their link engine with the reason for its choice, and\n" +
+			"features that the machine lacks. A lab is `damaged` when its emulator or namespaces are missing. A lab is `dead`\n" +
+			"when its command was killed; `skerry lab sweep` and the next command that creates a lab remove it.",
+		Example: `  skerry lab status
+  skerry lab status --json | jq '.[].nodes[].addr'`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeLab,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			labs, err := a.labs(cmd, first(args))
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return a.PrintJSON(labs)
+			}
+			if len(labs) == 0 {
+				_, err := fmt.Fprintln(a.Out, "no labs; create one with `skerry lab up azure8`")
+				return err
+			}
+			return lab.PrintStatus(a.Out, labs, time.Now())
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return c
+}
+
+// labs returns the lab with that name, or all labs for "".
+func (a *app) labs(cmd *cobra.Command, name string) ([]lab.Info, error) {
+	if name == "" {
+		labs, err := lab.List(cmd.Context(), a.stateDir)
+		if err != nil {
+			return nil, err
+		}
+		others, err := a.standingLabs(cmd.Context())
+		for _, o := range others {
+			labs = append(without(labs, o.Name), o)
+		}
+		return labs, err
+	}
+	l, err := a.findLab(cmd.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	return []lab.Info{l.Info}, l.close()
+}
+
+func newLabExec(a *app) *cobra.Command {
+	var name string
+	var container bool
+	c := &cobra.Command{
+		Use:   "exec NODE -- COMMAND [ARG...]",
+		Short: "Run a command on a node",
+		Long: "Run a command on a node: in its network namespace and control group, with the names of the lab's nodes in\n" +
+			"/etc/hosts. The command inherits the terminal, working directory and environment of the caller. On another\n" +
+			"machine, working directory and environment are those of the machine. The exit code is that of the command.",
+		Example: `  skerry lab exec Pune -- ping -c 3 Sydney
+  skerry lab exec Pune -- bash
+  skerry lab exec --lab far Sydney -- redis-cli -h Pune info
+  skerry lab exec --container Pune -- redis-server --port 6379    behind the lab's service`,
+		Args: cobra.MinimumNArgs(1),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			l, _ := lab.Find(cmd.Context(), a.stateDir, name) // without a lab nothing is completed
+			nodes := make([]string, len(l.Nodes))
+			for i, n := range l.Nodes {
+				nodes[i] = n.Name
+			}
+			return nodes, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			command := args[1:]
+			if len(command) > 0 && command[0] == "--" {
+				command = command[1:]
+			}
+			if len(command) == 0 {
+				return advice.With(fmt.Errorf("%w: no command given", cli.ErrUsage), "start a shell with: skerry lab exec %s -- bash", args[0])
+			}
+			l, err := a.findLab(cmd.Context(), name)
+			if err != nil {
+				return err
+			}
+			if l.standing != nil {
+				return errors.Join(a.execElsewhere(cmd.Context(), l, args[0], container, command), l.close())
+			}
+			if err := a.join(l.Info); err != nil {
+				return err
+			}
+			request := host.Command{Path: command[0], Args: command[1:], Env: os.Environ()}
+			if container {
+				member, err := lab.OpenMember(cmd.Context(), a.stateDir, l.Name, args[0])
+				if err != nil {
+					return err
+				}
+				return member.Exec(request)
+			}
+			node, err := lab.OpenNode(cmd.Context(), a.stateDir, l.Name, args[0])
+			if err != nil {
+				return err
+			}
+			return node.Exec(request)
+		},
+	}
+	c.Flags().SetInterspersed(false) // the words after the node belong to the command
+	c.Flags().BoolVar(&container, "container", false, "run in the node's container, in a lab with a service")
+	a.labFlag(c, &name)
+	return c
 }

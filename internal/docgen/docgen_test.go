@@ -1,4 +1,4 @@
-package docgen
+package main
 
 import (
 	"bytes"
@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/invopop/jsonschema"
 
 	"skerry/internal/database/all"
@@ -28,6 +29,32 @@ func TestCommittedFilesAreCurrent(t *testing.T) {
 		} else if !bytes.Equal(got, want) {
 			t.Errorf("%s is not what the code says: run make docs", name)
 		}
+	}
+}
+
+// The folder docs/commands has the index and the pages of all programs, and no page of a removed command.
+func TestCommandPagesAreCurrent(t *testing.T) {
+	pages, err := commandPages(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := map[string]string{}, map[string]string{}
+	for name, page := range pages {
+		want[name] = string(page)
+	}
+	files, err := filepath.Glob(filepath.Join(root, "docs/commands/*.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		page, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got[filepath.Base(f)] = string(page)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/commands is not what the commands say, run make docs: -want +got:\n%s", diff)
 	}
 }
 

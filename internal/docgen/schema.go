@@ -1,7 +1,7 @@
-// Package docgen generates files from the code: the JSON Schemas, the reference of experiment
+// Command docgen generates files from the code: the JSON Schemas, the reference of experiment
 // files, a page for each command, tables in hand-written pages, the front end's types, and the
 // licence notice. The files are committed; tests check that they are current.
-package docgen
+package main
 
 import (
 	"encoding/json"

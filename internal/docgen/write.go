@@ -1,16 +1,16 @@
-package docgen
+package main
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"github.com/spf13/cobra"
 
 	"skerry/internal/database"
 	"skerry/internal/database/all"
@@ -22,9 +22,31 @@ const smokeDir = "experiments/smoke"
 
 const registry = "the registry in internal/database/all"
 
-// Write writes all generated files: documentation into dir, smoke experiments and front-end types
+// programs are the programs whose commands have pages.
+var programs = []string{"skerry", "hydra", "metad"}
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "docgen:", err)
+		os.Exit(1)
+	}
+}
+
+var errUsage = errors.New("usage, in the root of the repository: go run ./internal/docgen docs|notice")
+
+func run(ctx context.Context, args []string) error {
+	switch strings.Join(args, " ") {
+	case "docs":
+		return writeDocs("docs", ".")
+	case "notice":
+		return WriteNotice(ctx, os.Stdout, ".")
+	}
+	return errUsage
+}
+
+// writeDocs writes all generated files: documentation into dir, smoke experiments and front-end types
 // below root. It removes pages of removed commands.
-func Write(dir, root string, commands *cobra.Command) error {
+func writeDocs(dir, root string) error {
 	files, err := Files(dir, root)
 	if err != nil {
 		return err
@@ -36,7 +58,7 @@ func Write(dir, root string, commands *cobra.Command) error {
 	if err := os.MkdirAll(pages, 0o755); err != nil {
 		return fmt.Errorf("write documentation: %w", err)
 	}
-	ofCommands, err := CommandPages(root, commands)
+	ofCommands, err := commandPages(root)
 	if err != nil {
 		return err
 	}
@@ -54,15 +76,13 @@ func Write(dir, root string, commands *cobra.Command) error {
 	return resultsFolder(dir, root).RemoveUnusedPictures(files)
 }
 
-var programs = []string{"hydra", "metad"}
-
-// CommandPages returns the pages of docs/commands by file name. commands is the root command of
-// this program. The pages of other programs come from go run in the repository source.
-func CommandPages(source string, commands *cobra.Command) (map[string][]byte, error) {
-	all := []manual.Pages{manual.NewPages(commands)}
+// commandPages returns the pages of docs/commands by file name, as the programs print them.
+func commandPages(root string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	var all []manual.Pages
 	for _, name := range programs {
 		cmd := exec.Command("go", "run", "./cmd/"+name, "pages")
-		cmd.Dir, cmd.Stderr = source, os.Stderr
+		cmd.Dir, cmd.Stderr = root, os.Stderr
 		text, err := cmd.Output()
 		if err != nil {
 			return nil, fmt.Errorf("print pages of %s: %w", name, err)
@@ -72,13 +92,11 @@ func CommandPages(source string, commands *cobra.Command) (map[string][]byte, er
 			return nil, fmt.Errorf("decode pages of %s: %w", name, err)
 		}
 		all = append(all, p)
-	}
-	files := map[string][]byte{"README.md": []byte(manual.Index(all))}
-	for _, p := range all {
-		for name, text := range p.Pages {
-			files[name] = []byte(text)
+		for page, text := range p.Pages {
+			files[page] = []byte(text)
 		}
 	}
+	files["README.md"] = []byte(manual.Index(all))
 	return files, nil
 }
 

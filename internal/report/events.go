@@ -48,7 +48,7 @@ func newEventRow(id int, h record.EventImpact) eventRow {
 	return row
 }
 
-func (m *model) writeEvents(p *printer) {
+func (m *model) writeEvents(p Printer) {
 	rows := m.eventRows()
 	if len(rows) == 0 {
 		return
@@ -60,9 +60,9 @@ func (m *model) writeEvents(p *printer) {
 		t.rows = append(t.rows, []string{r.Trial, sanitize(r.Event), r.At, r.Baseline, r.Available, r.Unresponsive, r.Takeover, r.Recover,
 			r.Dip, r.Missing})
 	}
-	p.linef("")
-	p.try(t.write(p.w, 0))
-	p.linef("")
+	p.Linef("")
+	t.write(p, 0)
+	p.Linef("")
 }
 
 func (m *model) assertionLines() (lines []string) {
@@ -82,7 +82,7 @@ func (m *model) assertionLines() (lines []string) {
 	return slices.Clip(lines)
 }
 
-func (m *model) writeAudits(p *printer) {
+func (m *model) writeAudits(p Printer) {
 	for _, t := range m.dir.Summary.Trials {
 		a := t.Audit
 		if a == nil {
@@ -92,7 +92,7 @@ func (m *model) writeAudits(p *printer) {
 		if h := a.History; h != nil {
 			history = fmt.Sprintf("%s (%s of %s)", h.Result, Plural(h.Operations, "operation"), Plural(h.Keys, "record"))
 		}
-		p.linef("trial %d: of %s acknowledged writes %s were lost; %s stale copies, %s unexpected values, %s records not read (%s "+
+		p.Linef("trial %d: of %s acknowledged writes %s were lost; %s stale copies, %s unexpected values, %s records not read (%s "+
 			"read, %s replicas); history %s",
 			t.ID, formatCount(a.Acknowledged), formatCount(a.Lost), formatCount(a.Stale), formatCount(a.Unexpected), formatCount(a.Unread),
 			formatCount(a.Keys), formatCount(int64(len(a.Replicas))), history)
@@ -197,7 +197,7 @@ func mergePhase(all map[string]*[phaseCount]*hdrhistogram.Histogram, name string
 	all[name][phase] = record.MergeHistogram(all[name][phase], h)
 }
 
-func (m *model) writePhases(p *printer) {
+func (m *model) writePhases(p Printer) {
 	rows := m.phaseRows()
 	if len(rows) == 0 {
 		return
@@ -207,8 +207,8 @@ func (m *model) writePhases(p *printer) {
 	for _, r := range rows {
 		t.rows = append(t.rows, append([]string{r.Trial, sanitize(r.Event), sanitize(r.Operation)}, r.P95[:]...))
 	}
-	p.try(t.write(p.w, 0))
-	p.linef("")
+	t.write(p, 0)
+	p.Linef("")
 }
 
 // resizeRow is one membership change: when the request was accepted and when the change was
@@ -272,7 +272,7 @@ func newResizeRow(e record.Event, change record.Membership, s *record.Step) resi
 	return row
 }
 
-func (m *model) writeResizings(p *printer) {
+func (m *model) writeResizings(p Printer) {
 	rows := m.resizeRows()
 	if len(rows) == 0 {
 		return
@@ -286,8 +286,8 @@ func (m *model) writeResizings(p *printer) {
 		}
 		t.rows = append(t.rows, []string{r.Trial, r.Change, sanitize(r.Node), r.At, r.Accepted, r.Complete, r.Moved, state})
 	}
-	p.try(t.write(p.w, 0))
-	p.linef("")
+	t.write(p, 0)
+	p.Linef("")
 }
 
 type probeRow struct {
@@ -319,7 +319,7 @@ func trialProbeRows(t record.Trial) (rows []probeRow) {
 	return rows
 }
 
-func (m *model) writeProbes(p *printer) {
+func (m *model) writeProbes(p Printer) {
 	rows := m.probeRows()
 	if len(rows) == 0 {
 		return
@@ -329,6 +329,6 @@ func (m *model) writeProbes(p *printer) {
 	for _, r := range rows {
 		t.rows = append(t.rows, []string{r.Trial, r.Jobs, sanitize(r.Operation), r.Before, r.During, r.Highest, r.At, r.OverTime})
 	}
-	p.try(t.write(p.w, 0))
-	p.linef("")
+	t.write(p, 0)
+	p.Linef("")
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,7 +29,7 @@ const columnGap = "  "
 
 // write prints the table. It drops columns that do not fit into width characters; 0 means no limit.
 // Columns that are empty in every row are omitted.
-func (t textTable) write(w io.Writer, width int) error {
+func (t textTable) write(p Printer, width int) {
 	t.alignIntervals()
 	widths := make([]int, len(t.columns))
 	var shown []int
@@ -52,16 +51,13 @@ func (t textTable) write(w io.Writer, width int) error {
 		}
 		shown = slices.DeleteFunc(shown, func(i int) bool { return i == out })
 	}
-	var b strings.Builder
 	heads, rules := make([]string, len(t.columns)), make([]string, len(t.columns))
 	for i, c := range t.columns {
 		heads[i], rules[i] = c.head, strings.Repeat("─", widths[i])
 	}
 	for _, r := range append([][]string{heads, rules}, t.rows...) {
-		t.writeLine(&b, r, shown, widths)
+		t.writeLine(p, r, shown, widths)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 func lineWidth(shown, widths []int) int {
@@ -72,7 +68,7 @@ func lineWidth(shown, widths []int) int {
 	return n
 }
 
-func (t textTable) writeLine(b *strings.Builder, row []string, shown, widths []int) {
+func (t textTable) writeLine(p Printer, row []string, shown, widths []int) {
 	var line strings.Builder
 	for k, i := range shown {
 		if k > 0 {
@@ -85,7 +81,7 @@ func (t textTable) writeLine(b *strings.Builder, row []string, shown, widths []i
 			line.WriteString(pad + row[i])
 		}
 	}
-	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	p.Linef("%s", strings.TrimRight(line.String(), " "))
 }
 
 // alignIntervals pads half-widths so that the ± signs of a column line up.
@@ -177,13 +173,13 @@ func errorRow(x record.Trial, e record.ErrorCount, rows []record.ErrorSecond) []
 		strconv.FormatInt(e.Count, 10), first, last, sparkline(values, sparkWidth)}
 }
 
-func (m *model) writeSideTables(p *printer) {
+func (m *model) writeSideTables(p Printer) {
 	for _, s := range []sideTable{m.poolTable(), m.errorTable()} {
 		if len(s.Rows) == 0 {
 			continue
 		}
-		p.try((&textTable{columns: s.columns, rows: s.Rows}).write(p.w, 0))
-		p.linef("")
+		textTable{columns: s.columns, rows: s.Rows}.write(p, 0)
+		p.Linef("")
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -28,26 +29,26 @@ func (f Figures) Text(w io.Writer, o TextOptions) error { return f.model.writeTe
 
 func (m *model) writeText(w io.Writer, o TextOptions) error {
 	d := m.dir
-	p := &printer{w: w}
-	p.linef("%s  %s", sanitize(d.Run.Name), sanitize(d.Path))
-	p.linef("%s", m.header())
+	p := NewPrinter(w)
+	p.Linef("%s  %s", sanitize(d.Run.Name), sanitize(d.Path))
+	p.Linef("%s", m.header())
 	for _, d := range m.warnings() {
-		p.linef("! %s", sanitize(d.Text))
+		p.Linef("! %s", sanitize(d.Text))
 	}
 	if len(m.fixed) > 0 && len(d.Summary.Trials) > 0 {
-		p.linef("all trials: %s", sanitize(describeParameters(m.fixed, d.Summary.Trials[0].Parameters)))
+		p.Linef("all trials: %s", sanitize(describeParameters(m.fixed, d.Summary.Trials[0].Parameters)))
 	}
-	p.linef("")
+	p.Linef("")
 	switch {
 	case len(d.Summary.Trials) == 0:
-		p.linef("no trial has ended yet")
+		p.Linef("no trial has ended yet")
 	case o.Trials:
-		p.try(m.trialTable().write(w, o.Width))
+		m.trialTable().write(p, o.Width)
 	default:
-		p.try(m.cellTable().write(w, o.Width))
+		m.cellTable().write(p, o.Width)
 	}
 	m.writeNotes(p)
-	return p.err
+	return p.Flush()
 }
 
 // JSON prints summary.json, including trials that a killed run did not add to it.
@@ -58,22 +59,13 @@ func JSON(w io.Writer, d *record.Dir) error {
 	return e.Encode(d.Summary)
 }
 
-type printer struct {
-	w   io.Writer
-	err error
-}
+// Printer buffers lines of text. Its Flush returns the first error of the writer.
+type Printer struct{ *bufio.Writer }
 
-func (p *printer) linef(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-	}
-}
+func NewPrinter(w io.Writer) Printer { return Printer{bufio.NewWriter(w)} }
 
-func (p *printer) try(err error) {
-	if p.err == nil {
-		p.err = err
-	}
-}
+// Linef prints a line.
+func (p Printer) Linef(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
 func (m *model) header() string {
 	r := m.dir.Run
@@ -136,26 +128,26 @@ func (m *model) parameterCells(names []string, p map[string]any) (cells []string
 	return cells
 }
 
-func (m *model) writeNotes(p *printer) {
-	p.linef("")
+func (m *model) writeNotes(p Printer) {
+	p.Linef("")
 	for _, f := range m.findings() {
-		p.linef("%s", sanitize(f))
+		p.Linef("%s", sanitize(f))
 	}
 	for _, f := range m.machineFacts() {
-		p.linef("%s: %s", sanitize(f.Name), sanitize(f.Value))
+		p.Linef("%s: %s", sanitize(f.Name), sanitize(f.Value))
 	}
 	for _, t := range m.dir.Summary.Trials {
 		switch {
 		case t.State == record.TrialFailed:
-			p.linef("trial %d failed: %s", t.ID, sanitize(firstLine(t.Error)))
+			p.Linef("trial %d failed: %s", t.ID, sanitize(firstLine(t.Error)))
 		case t.State == record.TrialOK && t.Verdict.State != record.Valid:
-			p.linef("trial %d is suspect: %s", t.ID, sanitize(strings.Join(t.Verdict.Reasons, "; ")))
+			p.Linef("trial %d is suspect: %s", t.ID, sanitize(strings.Join(t.Verdict.Reasons, "; ")))
 		}
 		for _, n := range t.Verdict.Notes {
-			p.linef("trial %d: %s", t.ID, sanitize(n))
+			p.Linef("trial %d: %s", t.ID, sanitize(n))
 		}
 		for _, r := range t.Replaced {
-			p.linef("trial %d was repeated: %s", t.ID, sanitize(describeReplaced(r)))
+			p.Linef("trial %d was repeated: %s", t.ID, sanitize(describeReplaced(r)))
 		}
 	}
 	m.writeSideTables(p)
@@ -165,19 +157,19 @@ func (m *model) writeNotes(p *printer) {
 	m.writeProbes(p)
 	m.writeAudits(p)
 	for _, line := range m.assertionLines() {
-		p.linef("%s", line)
+		p.Linef("%s", line)
 	}
 	if s := m.scales.note(); s != "" {
-		p.linef("%s", s)
+		p.Linef("%s", s)
 	}
 	if slices.ContainsFunc(m.cells, func(c *cell) bool { return c.goodput().HasInterval() }) {
-		p.linef("±: 95 %% confidence interval over n repetitions")
+		p.Linef("±: 95 %% confidence interval over n repetitions")
 	}
 	for _, n := range append(slices.Clone(m.dir.Run.Warnings), m.notes...) {
-		p.linef("note: %s", sanitize(n))
+		p.Linef("note: %s", sanitize(n))
 	}
 	if n := m.tally(); n.missing()+n.interrupted > 0 && !m.dir.Running {
-		p.linef("the run was interrupted; resume it with: skerry run --resume %s", sanitize(m.dir.Path))
+		p.Linef("the run was interrupted; resume it with: skerry run --resume %s", sanitize(m.dir.Path))
 	}
 }
 

@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -36,8 +38,8 @@ func newBench(t *testing.T, token string) *bench {
 	dir := t.TempDir()
 	s, err := New(Config{
 		Runs: dir, Token: token, Version: "test", Log: slog.New(slog.DiscardHandler),
-		Page: fstest.MapFS{pageFile: {Data: []byte("<!doctype html><title>Skerry</title>")}, "assets/a.js": {Data: []byte("0")},
-			"secret": {Data: []byte("no")}},
+		Page: fstest.MapFS{pageFile + gzipSuffix: compress(t, "<!doctype html><title>Skerry</title>"),
+			"assets/a.js" + gzipSuffix: compress(t, "0"), "secret" + gzipSuffix: compress(t, "no")},
 		Report: func(w io.Writer, d *record.Dir) error {
 			_, err := fmt.Fprintf(w, "<title>report of %d trials</title>", len(d.Summary.Trials))
 			return err
@@ -52,7 +54,20 @@ func newBench(t *testing.T, token string) *bench {
 	return b
 }
 
-// ask sends a request with headers "Name: value".
+func compress(t *testing.T, text string) *fstest.MapFile {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return &fstest.MapFile{Data: b.Bytes()}
+}
+
+// request sends a request with headers "Name: value".
 func (b *bench) request(method, path, body string, headers ...string) (int, http.Header, string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)

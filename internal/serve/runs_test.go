@@ -2,10 +2,12 @@ package serve
 
 import (
 	"bufio"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"os"
@@ -172,6 +174,39 @@ func TestRunNamesAreValidated(t *testing.T) {
 		if code, _, body := b.request(http.MethodGet, path, ""); code == http.StatusOK {
 			t.Errorf("%s: %s", path, body)
 		}
+	}
+}
+
+// A file of the dashboard is sent as it is stored to clients that accept gzip, and decompressed to others.
+func TestFilesAreCompressed(t *testing.T) {
+	b := newBench(t, "")
+	for path, want := range map[string]struct{ kind, text string }{
+		"/": {"text/html; charset=utf-8", "<!doctype html><title>Skerry</title>"}, "/assets/a.js": {"text/javascript; charset=utf-8", "0"},
+	} {
+		for accept, compressed := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "identity": false, "gzip;q=0": false, "": false} {
+			code, h, body := b.request(http.MethodGet, path, "", "Accept-Encoding: "+accept)
+			if code != http.StatusOK || h.Get("Content-Type") != want.kind || (h.Get("Content-Encoding") == "gzip") != compressed ||
+				h.Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s, accepting %q: %d %v", path, accept, code, h)
+			}
+			if compressed {
+				r, err := gzip.NewReader(strings.NewReader(body))
+				if err != nil {
+					t.Fatal(err)
+				}
+				text, err := io.ReadAll(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				body = string(text)
+			}
+			if body != want.text {
+				t.Errorf("%s, accepting %q: %q", path, accept, body)
+			}
+		}
+	}
+	if code, _, _ := b.request(http.MethodGet, "/assets/none.js", ""); code != http.StatusNotFound {
+		t.Errorf("a file that is missing: %d", code)
 	}
 }
 

@@ -8,6 +8,7 @@
 package serve
 
 import (
+	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -15,9 +16,13 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"os"
+	"path"
+	"strconv"
+	"strings"
 	"time"
 
 	"skerry/internal/base/advice"
@@ -38,7 +43,7 @@ type Config struct {
 	// distinguish ports.
 	Port    int
 	Version string
-	// Page holds the files of the dashboard.
+	// Page holds the files of the dashboard, each compressed with gzip under its name and ".gz".
 	Page fs.FS
 	// Report writes the report of a run.
 	Report func(io.Writer, *record.Dir) error
@@ -67,7 +72,12 @@ type Server struct {
 	csrf, session string
 }
 
-const pageFile = "dashboard.html"
+// pageFile is the first file of the dashboard. Files are stored compressed, under their name and
+// gzipSuffix.
+const (
+	pageFile   = "dashboard.html"
+	gzipSuffix = ".gz"
+)
 
 // New returns a server.
 func New(c Config) (*Server, error) {
@@ -79,7 +89,7 @@ func New(c Config) (*Server, error) {
 	case !st.IsDir():
 		return nil, advice.With(fmt.Errorf("%s is not a folder", c.Runs), "name the folder of run directories, such as runs")
 	}
-	if _, err := fs.Stat(c.Page, pageFile); err != nil {
+	if _, err := fs.Stat(c.Page, pageFile+gzipSuffix); err != nil {
 		return nil, fmt.Errorf("open dashboard page: %w", err)
 	}
 	if c.Token != "" {
@@ -101,8 +111,8 @@ func (s *Server) Handler() http.Handler {
 			}
 		})
 	}
-	mux.HandleFunc("GET /{$}", s.page)
-	mux.Handle("GET /assets/", s.assets())
+	handle("GET /{$}", s.page)
+	handle("GET /assets/{file}", s.asset)
 	mux.HandleFunc("GET /login", s.loginPage)
 	mux.HandleFunc("POST /login", s.login)
 	mux.HandleFunc("GET /metrics", s.metrics)
@@ -162,22 +172,50 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-func (s *Server) page(w http.ResponseWriter, r *http.Request) {
+func (s *Server) page(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Cache-Control", "no-cache")
-	http.ServeFileFS(w, r, s.Page, pageFile)
+	return s.writeFile(w, r, pageFile)
 }
 
-// assets serves the files of the page. Their names change with their content.
-func (s *Server) assets() http.Handler {
-	folder, err := fs.Sub(s.Page, "assets")
-	if err != nil { // the name is valid
-		return http.NotFoundHandler()
+// asset serves a file of the page. The name of the file changes with its content.
+func (s *Server) asset(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
+	return s.writeFile(w, r, "assets/"+r.PathValue("file"))
+}
+
+// writeFile sends a file of the dashboard, compressed if the client accepts that.
+func (s *Server) writeFile(w http.ResponseWriter, r *http.Request, name string) error {
+	f, err := s.Page.Open(name + gzipSuffix)
+	if err != nil {
+		w.Header().Set("Cache-Control", "no-store")
+		return fmt.Errorf("open dashboard file: %w", err)
 	}
-	files := http.StripPrefix("/assets/", http.FileServerFS(folder))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
-		files.ServeHTTP(w, r)
-	})
+	defer f.Close()
+	var content io.Reader = f
+	h := w.Header()
+	h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+	h.Set("Vary", "Accept-Encoding")
+	if acceptsGzip(r) {
+		h.Set("Content-Encoding", "gzip")
+	} else if content, err = gzip.NewReader(f); err != nil {
+		return fmt.Errorf("read dashboard file %s: %w", name, err)
+	}
+	_, _ = io.Copy(w, content) // the peer may be gone
+	return nil
+}
+
+// acceptsGzip reports whether a client accepts the encoding gzip by name.
+func acceptsGzip(r *http.Request) bool {
+	for _, values := range r.Header.Values("Accept-Encoding") {
+		for coding := range strings.SplitSeq(values, ",") {
+			name, weight, _ := strings.Cut(coding, ";")
+			if strings.TrimSpace(name) == "gzip" {
+				q, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(weight), "q="), 64)
+				return err != nil || q > 0
+			}
+		}
+	}
+	return false
 }
 
 // Session is the information that a page needs for requests.

@@ -169,13 +169,6 @@ func (n *Node) Leader() (Member, bool) {
 	return Member{}, false
 }
 
-// IsLeader reports whether this member believes that it leads.
-func (n *Node) IsLeader() bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.view.leads
-}
-
 // Changed returns a channel that is closed at the next change of leader or membership.
 func (n *Node) Changed() <-chan struct{} {
 	n.mu.Lock()

@@ -255,7 +255,10 @@ func (g *group) leader() *member {
 	ctx := soon(g.t)
 	for {
 		for _, m := range g.members {
-			if m.node != nil && m.node.IsLeader() {
+			if m.node == nil {
+				continue
+			}
+			if lead, ok := m.node.Leader(); ok && lead.ID == m.node.Self().ID {
 				return m
 			}
 		}

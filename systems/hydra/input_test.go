@@ -188,7 +188,10 @@ func TestRowsKeepTheirBytes(t *testing.T) {
 				t.Errorf("a put: %v", err)
 			}
 			check("put", "<put>"+name)
-			if _, err := c.Put(ctx, "t", "once"+name, want, hydraclient.IfAbsent()); err != nil {
+			if _, err := c.Transact(ctx, api.Transaction{
+				Checks: []api.Check{{Table: "t", Key: "once" + name, Is: command.Absent}},
+				Writes: []api.Write{{Do: command.Put, Table: "t", Key: "once" + name, Value: want}},
+			}); err != nil {
 				t.Errorf("a put that is conditional: %v", err)
 			}
 			check("conditional put", "once"+name)

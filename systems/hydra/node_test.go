@@ -203,7 +203,7 @@ func TestTransactions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range []string{"ada", "bob"} {
-		if _, err := a.client.Put(ctx, "accounts", key, map[string]int{"balance": 10}, hydraclient.IfAbsent()); err != nil {
+		if _, err := a.client.Put(ctx, "accounts", key, map[string]int{"balance": 10}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -236,8 +236,10 @@ func TestTransactions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.client.Put(ctx, "accounts", "ada", map[string]int{}, hydraclient.IfVersion(row.Version-1)); !errors.Is(err,
-		hydraclient.ErrCheckFailed) {
+	if _, err := a.client.Transact(ctx, api.Transaction{
+		Checks: []api.Check{{Table: "accounts", Key: "ada", Is: command.Version, Version: row.Version - 1}},
+		Writes: []api.Write{{Do: command.Put, Table: "accounts", Key: "ada", Value: json.RawMessage("{}")}},
+	}); !errors.Is(err, hydraclient.ErrCheckFailed) {
 		t.Errorf("a version that is gone: %v", err)
 	}
 	if _, err := a.client.Merge(ctx, "accounts", "nobody", map[string]int{"a": 1}); !errors.Is(err, hydraclient.ErrNotFound) {

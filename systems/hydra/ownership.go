@@ -47,8 +47,12 @@ func (n *Node) checkOwnership(ctx context.Context, p cloudsql.Progress) error {
 		return fmt.Errorf("%w: log has no name yet", errOwnershipUnknown)
 	case p.Log == id.Log, p.Log == "" && (p.Applied == 0 || !id.Born): // databases of early versions have no log name
 	case id.Log == "": // the entry with the name may not have arrived yet
-		if err := n.checkCaughtUp(ctx); err != nil {
+		index, err := n.readLogIndex(ctx)
+		if err != nil {
 			return err
+		}
+		if n.log.Commit() < index {
+			return fmt.Errorf("%w: member is behind the log", errOwnershipUnknown)
 		}
 		if id = n.log.Identity(); p.Log != id.Log {
 			return foreignError(p, id.Log)
@@ -59,29 +63,22 @@ func (n *Node) checkOwnership(ctx context.Context, p cloudsql.Progress) error {
 	if p.Applied <= n.log.Commit() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, readIndexTimeout)
-	defer cancel()
-	index, err := n.log.ReadIndex(ctx)
-	if err != nil {
-		return fmt.Errorf("%w: how far the log is: %w", errOwnershipUnknown, err)
+	index, err := n.readLogIndex(ctx)
+	if err == nil && p.Applied > index {
+		err = aheadError(p.Applied, index)
 	}
-	if p.Applied > index {
-		return aheadError(p.Applied, index)
-	}
-	return nil
+	return err
 }
 
-func (n *Node) checkCaughtUp(ctx context.Context) error {
+// readLogIndex returns the index up to which a majority has committed the log.
+func (n *Node) readLogIndex(ctx context.Context) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, readIndexTimeout)
 	defer cancel()
 	index, err := n.log.ReadIndex(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: how far the log is: %w", errOwnershipUnknown, err)
+		return 0, fmt.Errorf("%w: reading the log's index: %w", errOwnershipUnknown, err)
 	}
-	if n.log.Commit() < index {
-		return fmt.Errorf("%w: member is behind the log", errOwnershipUnknown)
-	}
-	return nil
+	return index, nil
 }
 
 func foreignError(p cloudsql.Progress, log string) error {

@@ -65,18 +65,6 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-func TestParseIn(t *testing.T) {
-	for line, want := range map[string]string{
-		"ls": "ls /a/b", "ls -l ..": "ls -l /a", "mkdir x": "mkdir -m 755 /a/b/x", "mv x ../y": "mv /a/b/x /a/y", "stat /": "stat /",
-		"find -name x": "find -name x /a/b", "rmdir ../../../..": "", "mkdir": "", `write "f g" x`: `write -m 644 "/a/b/f g" x`,
-	} {
-		c, err := metadata.ParseIn("/a/b", line)
-		if err == nil && c.String() != want || (err != nil) != (want == "") {
-			t.Errorf("%s: %s, %v", line, c, err)
-		}
-	}
-}
-
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"ls -l /a", `mkdir -p "/a b/\xc3\xa9"`, "find -name '*' -type d -maxdepth 3 -n 4 -a /x /",
 		"write -x -m 600 /f 'text'", "mv -f /a /b", "touch -t 2006-01-02T15:04:05.5Z /a"} {

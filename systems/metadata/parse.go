@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"fmt"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -28,10 +27,7 @@ adopt PATH                             make a virtual directory physical and emp
 `
 
 // Parse parses and checks a command of the text protocol: "mkdir -p /a/b". Quote quotes names with spaces or quotes.
-func Parse(line string) (Command, error) { return ParseIn("", line) }
-
-// ParseIn is Parse for paths relative to dir, which may contain . and .., and default to dir.
-func ParseIn(dir, line string) (Command, error) {
+func Parse(line string) (Command, error) {
 	c := Command{MaxDepth: -1}
 	name, rest, _, err := cutWord(line)
 	if err != nil {
@@ -48,7 +44,7 @@ func ParseIn(dir, line string) (Command, error) {
 	if rest, err = c.parseOptions(rest); err != nil {
 		return c, err
 	}
-	if err = c.parseOperands(dir, rest); err != nil {
+	if err = c.parseOperands(rest); err != nil {
 		return c, err
 	}
 	return c, c.Check()
@@ -135,7 +131,7 @@ func (c *Command) setValue(option, value string) (known bool, err error) {
 	return true, err
 }
 
-func (c *Command) parseOperands(dir, line string) error {
+func (c *Command) parseOperands(line string) error {
 	var mode, text string
 	var into []*string
 	switch c.Op {
@@ -155,9 +151,7 @@ func (c *Command) parseOperands(dir, line string) error {
 		if err != nil {
 			return err
 		}
-		if !found && dir != "" && (c.Op == List || c.Op == Stat || c.Op == Find) {
-			w = dir
-		} else if !found {
+		if !found {
 			return fmt.Errorf("%w command: %s needs %d operands", ErrInvalid, c.Op, len(into))
 		}
 		*s, line = w, rest
@@ -165,9 +159,9 @@ func (c *Command) parseOperands(dir, line string) error {
 	if strings.Trim(line, " \t") != "" {
 		return fmt.Errorf("%w command: extra words after %s; quote names with spaces", ErrInvalid, Quote(shorten(*into[len(into)-1])))
 	}
-	c.Path = resolvePath(dir, c.Path)
+	c.Path = trimSlash(c.Path)
 	if c.Op == Move {
-		c.To = resolvePath(dir, c.To)
+		c.To = trimSlash(c.To)
 	}
 	if c.Op == Write {
 		c.Data = []byte(text)
@@ -180,17 +174,11 @@ func (c *Command) parseOperands(dir, line string) error {
 	return nil
 }
 
-func resolvePath(dir, p string) string {
-	if dir != "" && p != "" {
-		if p[0] != '/' {
-			p = Join(dir, p)
-		}
-		return path.Clean(p)
+func trimSlash(path string) string {
+	if len(path) > 1 {
+		return strings.TrimSuffix(path, "/")
 	}
-	if len(p) > 1 {
-		return strings.TrimSuffix(p, "/")
-	}
-	return p
+	return path
 }
 
 func parseMode(s string) (uint16, error) {

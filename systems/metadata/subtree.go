@@ -86,9 +86,6 @@ func (s Subtree) name() string {
 // Base returns the subtree's directory on its server.
 func (s Subtree) Base() string { return Subtrees + "/" + s.name() }
 
-// IncomingBase returns the directory in which the subtree is built before it moves to Base.
-func (s Subtree) IncomingBase() string { return Incoming + "/" + s.name() }
-
 // Owner returns the owner of the virtual directory of the subtree.
 func (s Subtree) Owner() string { return s.Server + ":" + s.Base() }
 

@@ -85,8 +85,9 @@ var systemsImports = map[string]struct {
 		[]string{"systems/metadata", "systems/metadata/client", "systems/metadata/cluster", "systems/metadata/protocol"}},
 }
 
-// linked are modules of the systems that the program skerry must not link.
-var linked = []string{"modernc.org/sqlite", "github.com/hanwen/go-fuse/v2", "go.etcd.io/raft/v3"}
+// linked are modules of the systems and of the documentation that the program skerry must not link.
+var linked = []string{"modernc.org/sqlite", "github.com/hanwen/go-fuse/v2", "go.etcd.io/raft/v3", "github.com/miekg/dns",
+	"github.com/invopop/jsonschema"}
 
 // The laboratory uses Skerry's own systems like other databases, through clients.
 func TestOnlyAdaptersImportSystems(t *testing.T) {

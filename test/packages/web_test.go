@@ -29,13 +29,13 @@ func TestWebWithoutNPM(t *testing.T) {
 		return string(out), err
 	}
 	const line = "web: npm not found: install Node.js 18 or newer with npm"
-	for _, built := range []string{"", "report/report.html"} {
+	for _, built := range []string{"", "report/report.html.gz"} {
 		writeEmpty(t, dir, built)
 		if out, err := web(); err == nil || strings.Count(out, line) != 1 {
 			t.Errorf("with %q built: %v, want one %q in\n%s", built, err, line, out)
 		}
 	}
-	writeEmpty(t, dir, "dashboard/dashboard.html")
+	writeEmpty(t, dir, "dashboard/dashboard.html.gz")
 	if out, err := web(); err != nil || strings.Contains(out, line) {
 		t.Errorf("with a front end: %v\n%s", err, out)
 	}

@@ -5,6 +5,7 @@ import (
 	"text/tabwriter"
 
 	"skerry/internal/record"
+	"skerry/internal/report"
 )
 
 // LinkPair is a link of both sides.
@@ -113,15 +114,13 @@ func (p Pair) linkRows() (rows [][]string) {
 	return rows
 }
 
-func (p *printer) writeLinks(pair Pair) {
-	p.linef("")
-	p.linef("Round trips of links")
-	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
+func writeLinks(p report.Printer, pair Pair) {
+	p.Linef("")
+	p.Linef("Round trips of links")
+	t := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "link\tA\tB\tB/A")
 	for _, r := range pair.linkRows() {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r[0], r[1], r[2], r[3])
 	}
-	if err := t.Flush(); p.err == nil {
-		p.err = err
-	}
+	_ = t.Flush() // p keeps the error
 }

@@ -84,38 +84,38 @@ func (p Pair) shownMetrics(all bool) (metrics []Metric) {
 
 // Text prints tables and sentences. all includes every metric.
 func (r Report) Text(w io.Writer, all bool) error {
-	p := &printer{w: w}
+	p := report.NewPrinter(w)
 	for i, pair := range r.Pairs {
 		if i > 0 {
-			p.linef("")
+			p.Linef("")
 		}
-		p.linef("A  %s", pair.A)
-		p.linef("B  %s", pair.B)
-		p.linef("")
-		p.writeTable(pair, all)
-		p.linef("")
+		p.Linef("A  %s", pair.A)
+		p.Linef("B  %s", pair.B)
+		p.Linef("")
+		writeTable(p, pair, all)
+		p.Linef("")
 		for _, m := range pair.shownMetrics(all) {
 			if m.IsNotable() {
-				p.linef("%s", m.Sentence)
+				p.Linef("%s", m.Sentence)
 			}
 		}
 		for _, c := range pair.Censored {
-			p.linef("%s", c)
+			p.Linef("%s", c)
 		}
 		if len(pair.Links) > 0 {
-			p.writeLinks(pair)
+			writeLinks(p, pair)
 		}
 		if pair.CPU != nil {
-			p.writeCPU(*pair.CPU)
+			writeCPU(p, *pair.CPU)
 		}
 	}
 	for _, n := range r.Notes {
-		p.linef("note: %s", n)
+		p.Linef("note: %s", n)
 	}
-	p.linef("")
-	p.linef("±: 95 %% confidence interval over repetitions. g: Hedges' g, positive if B is higher; uncorrected: without the")
-	p.linef("small-sample correction. p: permutation test, seed %d. Of twenty equal metrics one has p < 0.05 by chance.", r.Seed)
-	return p.err
+	p.Linef("")
+	p.Linef("±: 95 %% confidence interval over repetitions. g: Hedges' g, positive if B is higher; uncorrected: without the")
+	p.Linef("small-sample correction. p: permutation test, seed %d. Of twenty equal metrics one has p < 0.05 by chance.", r.Seed)
+	return p.Flush()
 }
 
 // String implements fmt.Stringer.
@@ -127,19 +127,8 @@ func (s Side) String() string {
 	return text
 }
 
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) linef(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-	}
-}
-
-func (p *printer) writeTable(pair Pair, all bool) {
-	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', tabwriter.AlignRight)
+func writeTable(p report.Printer, pair Pair, all bool) {
+	t := tabwriter.NewWriter(p, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "metric\tA mean\t±\tSD\tvariance\tB mean\t±\tSD\tvariance\tchange\tg\tuncorrected\tp\t")
 	for _, m := range pair.shownMetrics(all) {
 		change := "–"
@@ -150,9 +139,7 @@ func (p *printer) writeTable(pair Pair, all bool) {
 			formatOptional(m.HedgesG, formatHundredths)+"\t"+formatOptional(m.GUncorrected, formatHundredths),
 			formatOptional(m.P, func(v float64) string { return strconv.FormatFloat(v, 'g', 2, 64) }))
 	}
-	if err := t.Flush(); p.err == nil {
-		p.err = err
-	}
+	_ = t.Flush() // p keeps the error
 }
 
 // formatSide returns the four columns of one side. The variance is in the square of the base unit.
@@ -169,11 +156,11 @@ func formatOptional(v *float64, write func(float64) string) string {
 	return write(*v)
 }
 
-func (p *printer) writeCPU(c CPU) {
+func writeCPU(p report.Printer, c CPU) {
 	at := func(s CPUSide, q int) string { return strconv.FormatFloat(s.CDF[q-1].X, 'g', 3, 64) }
-	p.linef("")
-	p.linef("CPU of data nodes over seconds, %s", c.Unit)
-	t := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	p.Linef("")
+	p.Linef("CPU of data nodes over seconds, %s", c.Unit)
+	t := tabwriter.NewWriter(p, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "\tmean\tSD\tvariance\tp5\tp25\tp50\tp75\tp95\t")
 	for _, s := range []struct {
 		name string
@@ -182,11 +169,9 @@ func (p *printer) writeCPU(c CPU) {
 		fmt.Fprintf(t, "%s\t%.3g\t%.3g\t%.3g\t%s\t%s\t%s\t%s\t%s\t\n", s.name, s.Mean, s.SD, s.Variance,
 			at(s.CPUSide, 5), at(s.CPUSide, 25), at(s.CPUSide, 50), at(s.CPUSide, 75), at(s.CPUSide, 95))
 	}
-	if err := t.Flush(); p.err == nil {
-		p.err = err
-	}
+	_ = t.Flush() // p keeps the error
 	if c.GOfSeconds != nil {
-		p.linef("g over seconds, as in the original papers: %s (seconds of one run are not independent)", formatHundredths(*c.GOfSeconds))
+		p.Linef("g over seconds, as in the original papers: %s (seconds of one run are not independent)", formatHundredths(*c.GOfSeconds))
 	}
 }
 

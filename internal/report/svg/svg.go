@@ -164,3 +164,165 @@ func (l legend) draw(c *canvas, top float64) {
 		c.text("key", "start", e.x+19, y+fontSize/3, e.name)
 	}
 }
+
+// Graph draws nodes on a circle, joined by lines as thick as their weight.
+type Graph struct {
+	Label string // see Plot.Label
+	Nodes []Node
+	Edges []Edge
+}
+
+// Node is a node of a graph.
+type Node struct{ Name string }
+
+// Edge joins Nodes[A] and Nodes[B].
+type Edge struct {
+	A, B   int
+	Weight float64
+	Tip    string
+}
+
+const (
+	graphWidth    = 344.0
+	graphRing     = 96.0
+	maxEdgeWidth  = 9.0
+	maxNamedNodes = 40
+)
+
+// SVG returns the chart.
+func (g Graph) SVG() string {
+	const height = 2*graphRing + 84
+	heaviest := 0.0
+	for _, e := range g.Edges {
+		heaviest = max(heaviest, e.Weight)
+	}
+	var c canvas
+	c.begin(graphWidth, height, "graph", g.Label)
+	mid := [2]float64{graphWidth / 2, height/2 + 8}
+	for _, e := range g.Edges {
+		if e.A < 0 || e.B < 0 || e.A >= len(g.Nodes) || e.B >= len(g.Nodes) || e.Weight <= 0 {
+			continue
+		}
+		ax, ay := g.nodePosition(e.A, mid)
+		bx, by := g.nodePosition(e.B, mid)
+		g.drawEdge(&c, e, heaviest, ax, ay, bx, by)
+	}
+	for i, n := range g.Nodes {
+		x, y := g.nodePosition(i, mid)
+		r := 5.0
+		if len(g.Nodes) > maxNamedNodes {
+			r = 2.5
+		}
+		c.circle("node", x, y, r, "")
+		if len(g.Nodes) <= maxNamedNodes {
+			g.drawName(&c, i, n.Name, mid)
+		}
+	}
+	return c.end()
+}
+
+func (g Graph) drawEdge(c *canvas, e Edge, heaviest, ax, ay, bx, by float64) {
+	c.b.WriteString(`<line class="edge" stroke-width="` + formatCoordinate(max(0.4, maxEdgeWidth*e.Weight/heaviest)) + `" x1="` +
+		formatCoordinate(ax) + `" y1="` + formatCoordinate(ay) +
+		`" x2="` + formatCoordinate(bx) + `" y2="` + formatCoordinate(by) + `"`)
+	c.close("line", e.Tip)
+}
+
+func (g Graph) angle(i int) float64 {
+	return 2*math.Pi*float64(i)/float64(len(g.Nodes)) - math.Pi/2
+}
+
+func (g Graph) nodePosition(i int, mid [2]float64) (x, y float64) {
+	a := g.angle(i)
+	return mid[0] + graphRing*math.Cos(a), mid[1] + graphRing*math.Sin(a)
+}
+
+func (g Graph) drawName(c *canvas, i int, drawName string, mid [2]float64) {
+	a := g.angle(i)
+	x, y := mid[0]+(graphRing+11)*math.Cos(a), mid[1]+(graphRing+13)*math.Sin(a)+fontSize/3
+	anchor, room := "middle", graphWidth/2
+	switch cos := math.Cos(a); {
+	case cos > 0.2:
+		anchor, room = "start", graphWidth-x
+	case cos < -0.2:
+		anchor, room = "end", x
+	}
+	c.text("tick", anchor, x, y, shorten(drawName, room))
+}
+
+// Bars are grouped bars with whiskers.
+type Bars struct {
+	Label string // see Plot.Label
+	Y     Axis
+	// Groups are the labels of the groups. Every series has a value for each.
+	Groups []string
+	XLabel string
+	Series []BarSeries
+}
+
+// BarSeries is one bar in each group.
+type BarSeries struct {
+	Name   string
+	Class  string
+	Values []Bar
+}
+
+// Bar is a value with the half-width of its whisker. NaN draws nothing.
+type Bar struct{ Value, Half float64 }
+
+// SVG returns the chart.
+func (b Bars) SVG() string {
+	var named []entry
+	var values []float64
+	for _, s := range b.Series {
+		named = append(named, entry{name: s.Name, class: s.Class, box: true})
+		for _, v := range s.Values {
+			values = append(values, v.Value, v.Value+v.Half)
+		}
+	}
+	head := newLegend("", named, b.Y.Label != "", marginLeft, plotWidth-marginRight)
+	top := 4 + head.height
+	bottom := top + plotHeight
+	var c canvas
+	c.begin(plotWidth, bottom+marginBottom, "bars", b.Label)
+	head.draw(&c, 4)
+	y := b.Y.fit(values, bottom, top, 4)
+	left, right := marginLeft, plotWidth-marginRight
+	drawY(&c, y, left, right)
+	if b.Y.Label != "" {
+		c.text("label", "start", 4, top-labelRise, b.Y.Label)
+	}
+	b.drawGroups(&c, y, left, right, bottom)
+	c.line("axis", left, bottom, right, bottom)
+	return c.end()
+}
+
+func (b Bars) drawGroups(c *canvas, y ruler, left, right, bottom float64) {
+	room := (right - left) / float64(max(1, len(b.Groups)))
+	each := min(46, room*0.78/float64(max(1, len(b.Series))))
+	for g, name := range b.Groups {
+		mid := left + (float64(g)+0.5)*room
+		x := mid - each*float64(len(b.Series))/2
+		for _, s := range b.Series {
+			if g < len(s.Values) {
+				s.Values[g].draw(c, s.Class, y, x, each, bottom)
+			}
+			x += each
+		}
+		c.text("tick", "middle", mid, bottom+fontSize+6, shorten(name, room))
+	}
+	if b.XLabel != "" {
+		c.text("label", "middle", (left+right)/2, bottom+marginBottom-7, b.XLabel)
+	}
+}
+
+func (v Bar) draw(c *canvas, class string, y ruler, x, width, bottom float64) {
+	if math.IsNaN(v.Value) || math.IsInf(v.Value, 0) {
+		return
+	}
+	top := y.position(v.Value)
+	c.rect("bar "+class, x+width*0.06, top, width*0.88, bottom-top, "")
+	if v.Half > 0 {
+		c.path("whisker over", whisker(x+width/2, y.position(max(0, v.Value-v.Half)), y.position(v.Value+v.Half), min(4, width/4)), "")
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"skerry/internal/record"
+	"skerry/web"
 )
 
 // BenchmarkReport writes the report of a hundred trials of ten minutes on ten nodes and reports its size.
@@ -22,7 +23,7 @@ func BenchmarkReport(b *testing.B) {
 	skin := []byte(page)
 	folder := os.Getenv("SKERRY_BENCH")
 	if folder != "" {
-		built, err := os.ReadFile("../../../web/dist/report/report.html")
+		built, err := web.ReportPage()
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"skerry/internal/record"
 	"skerry/internal/report/webdata"
 	"skerry/internal/testkit"
+	"skerry/web"
 )
 
 // SKERRY_PREVIEW_RUNS=FOLDER,DIR... writes the reports of run directories into a folder, to view a page built by npm
@@ -20,7 +21,7 @@ func TestPreview(t *testing.T) {
 	if !ok {
 		t.Fatal("SKERRY_PREVIEW_RUNS names a folder and no run directory")
 	}
-	page, err := os.ReadFile("../../../web/dist/report/report.html")
+	page, err := web.ReportPage()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -285,22 +285,12 @@ func (s *Server) transact(w http.ResponseWriter, r *http.Request) error {
 	return s.write(w, r, q, &t)
 }
 
-func (s *Server) changeTable(w http.ResponseWriter, r *http.Request, do command.Action) error {
-	q, err := parseQuery(r)
-	if err != nil {
-		return err
+func (s *Server) changeTable(do command.Action) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		q, err := parseQuery(r)
+		if err != nil {
+			return err
+		}
+		return s.write(w, r, q, &Transaction{Writes: []Write{{Do: do, Table: r.PathValue("table")}}})
 	}
-	return s.write(w, r, q, &Transaction{Writes: []Write{{Do: do, Table: r.PathValue("table")}}})
-}
-
-func (s *Server) createTable(w http.ResponseWriter, r *http.Request) error {
-	return s.changeTable(w, r, command.CreateTable)
-}
-
-func (s *Server) dropTable(w http.ResponseWriter, r *http.Request) error {
-	return s.changeTable(w, r, command.DropTable)
-}
-
-func (s *Server) clearTable(w http.ResponseWriter, r *http.Request) error {
-	return s.changeTable(w, r, command.ClearTable)
 }

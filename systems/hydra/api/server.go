@@ -18,6 +18,7 @@ import (
 	"skerry/internal/base/bearer"
 	"skerry/internal/base/bodylimit"
 	"skerry/internal/base/webguard"
+	"skerry/systems/hydra/command"
 	"skerry/systems/hydra/framing"
 )
 
@@ -143,9 +144,9 @@ func (s *Server) routes() []route {
 	const rows = "/v1/tables/{table}/rows"
 	return []route{
 		{"GET", "/v1/tables", bearer.Read, s.listTables, false},
-		{"PUT", "/v1/tables/{table}", bearer.Write, s.createTable, false},
-		{"DELETE", "/v1/tables/{table}", bearer.Write, s.dropTable, false},
-		{"POST", "/v1/tables/{table}/clear", bearer.Write, s.clearTable, false},
+		{"PUT", "/v1/tables/{table}", bearer.Write, s.changeTable(command.CreateTable), false},
+		{"DELETE", "/v1/tables/{table}", bearer.Write, s.changeTable(command.DropTable), false},
+		{"POST", "/v1/tables/{table}/clear", bearer.Write, s.changeTable(command.ClearTable), false},
 		{"GET", "/v1/tables/{table}/count", bearer.Read, s.count, false},
 		{"GET", rows, bearer.Read, s.scan, false},
 		{"GET", rows + "/{key}", bearer.Read, s.get, false},

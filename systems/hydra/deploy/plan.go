@@ -28,7 +28,6 @@ import (
 	"skerry/internal/base/unit"
 	"skerry/internal/machine/host"
 	"skerry/systems/consensus/ca"
-	"skerry/systems/hydra/dns"
 	"skerry/systems/hydra/hydraclient"
 )
 
@@ -312,19 +311,22 @@ func (p *planner) planDNS(ctx context.Context) error {
 	if p.DNS == nil {
 		return nil
 	}
-	apex := dns.Name{Name: walletName}
+	// The keys of dns.Config, whose package would link the DNS server into every program that plans a deployment.
+	type entry = map[string]any
+	var targets []entry
 	for _, c := range p.Clouds {
 		if c.Edge != nil {
-			apex.Targets = append(apex.Targets, dns.Target{Address: c.Edge.Addr(), Check: "http://" + HostPort(c.Edge, PortLB) + "/-/ready"})
+			targets = append(targets, entry{"address": c.Edge.Addr(), "check": "http://" + HostPort(c.Edge, PortLB) + "/-/ready"})
 		}
 	}
-	if len(apex.Targets) == 0 {
+	if len(targets) == 0 {
 		return advice.With(fmt.Errorf("%w: no cloud has an edge", ErrLayout), "add an edge to every cloud")
 	}
-	zone := dns.Defaults(p.Zone)
-	zone.Nameservers = []dns.Nameserver{{Name: "ns", Addresses: []string{p.DNS.Addr()}}}
-	zone.Names = []dns.Name{{Name: "@", Alias: walletName}, apex}
-	text, err := yaml.Marshal(zone)
+	text, err := yaml.Marshal(entry{
+		"zone":        p.Zone,
+		"nameservers": []entry{{"name": "ns", "addresses": []string{p.DNS.Addr()}}},
+		"names":       []entry{{"name": "@", "alias": walletName}, {"name": walletName, "targets": targets}},
+	})
 	file := filepath.Join(p.DNS.Dir(), "zone.yaml")
 	if err == nil {
 		err = p.DNS.Files().Write(ctx, file, 0o600, bytes.NewReader(text))

@@ -65,8 +65,6 @@ type Config struct {
 	// Streams is the number of connections per endpoint that rows and transactions share (package framing), which is less
 	// work with many goroutines. With 0, and at load balancers, each operation uses an HTTP connection of its own.
 	Streams int
-	// HTTP, if set, replaces the client's own transport.
-	HTTP http.RoundTripper
 }
 
 const (
@@ -81,8 +79,7 @@ const (
 type Client struct {
 	config     Config
 	scheme     string
-	http       http.RoundTripper
-	own        *http.Transport
+	http       *http.Transport
 	bearer     string
 	current    atomic.Int32 // endpoint in use
 	failbackAt atomic.Int64 // in terms of now
@@ -109,7 +106,7 @@ func New(c Config) (*Client, error) {
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
 	}
-	client := &Client{config: c, scheme: "http", http: c.HTTP, started: time.Now()}
+	client := &Client{config: c, scheme: "http", started: time.Now()}
 	client.ctx, client.cancel = context.WithCancel(context.Background())
 	if c.TLS != nil {
 		client.scheme = "https"
@@ -125,12 +122,9 @@ func New(c Config) (*Client, error) {
 			client.endpoints = append(client.endpoints, &endpoint{client: client, addr: addr, lanes: make([]lane, c.Streams)})
 		}
 	}
-	if client.http == nil {
-		client.own = &http.Transport{
-			DialContext: client.dial, DialTLSContext: dialtls.DialContext(client.dial, c.TLS), MaxIdleConnsPerHost: maxIdle,
-			IdleConnTimeout: time.Minute, DisableCompression: true,
-		}
-		client.http = client.own
+	client.http = &http.Transport{
+		DialContext: client.dial, DialTLSContext: dialtls.DialContext(client.dial, c.TLS), MaxIdleConnsPerHost: maxIdle,
+		IdleConnTimeout: time.Minute, DisableCompression: true,
 	}
 	return client, nil
 }
@@ -141,9 +135,7 @@ func (c *Client) Close() error {
 		e.close()
 	}
 	c.streams.Wait()
-	if c.own != nil {
-		c.own.CloseIdleConnections()
-	}
+	c.http.CloseIdleConnections()
 	return nil
 }
 
@@ -199,14 +191,6 @@ func Ack(a api.Ack) Option { return func(q *request) { q.ack = a } }
 // RequestID makes a write idempotent.
 func RequestID(id string) Option { return func(q *request) { q.requestID = id } }
 
-// IfVersion makes a put or delete conditional on the row's version.
-func IfVersion(v uint64) Option {
-	return func(q *request) { q.query = append(q.query, fmt.Sprintf("if_version=%d", v)) }
-}
-
-// IfAbsent makes a put conditional on a missing row.
-func IfAbsent() Option { return func(q *request) { q.query = append(q.query, "if_absent=true") } }
-
 // Retries also counts the operation's retries in n.
 func Retries(n *atomic.Int64) Option { return func(q *request) { q.retries = n } }
 
@@ -214,18 +198,8 @@ func Retries(n *atomic.Int64) Option { return func(q *request) { q.retries = n }
 func WithMeta(m *Meta) Option { return func(q *request) { q.meta = m } }
 
 func (c *Client) url(endpoint string, q *request) string {
-	var b strings.Builder
-	b.WriteString(c.scheme)
-	b.WriteString("://")
-	b.WriteString(endpoint)
-	b.WriteString(q.path)
-	for i, p := range q.query {
-		if i == 0 {
-			b.WriteByte('?')
-		} else {
-			b.WriteByte('&')
-		}
-		b.WriteString(p)
+	if len(q.query) == 0 {
+		return c.scheme + "://" + endpoint + q.path
 	}
-	return b.String()
+	return c.scheme + "://" + endpoint + q.path + "?" + strings.Join(q.query, "&")
 }

@@ -64,7 +64,7 @@ func (c *Client) Get(ctx context.Context, table, key string, options ...Option) 
 // Put replaces a row. The value is a JSON object: json.RawMessage, []byte, or a value that marshals to one.
 func (c *Client) Put(ctx context.Context, table, key string, value any, options ...Option) (api.Written, error) {
 	q := newRequest(http.MethodPut, rowPath(table, key), true, options)
-	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
+	if c.endpoints == nil {
 		return c.write(ctx, q, value)
 	}
 	text, err := encodeValue(value)
@@ -90,7 +90,7 @@ func (c *Client) Delete(ctx context.Context, table, key string, options ...Optio
 
 // writeExisting writes to a row that must exist. On a stream it is a transaction with a check.
 func (c *Client) writeExisting(ctx context.Context, q *request, w api.Write, value any) (api.Written, error) {
-	if len(q.query) > 0 || c.endpoints == nil { // what is asked of the row
+	if c.endpoints == nil {
 		return c.write(ctx, q, value)
 	}
 	if value != nil {

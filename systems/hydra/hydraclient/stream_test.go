@@ -136,9 +136,7 @@ func tale(t *testing.T, c *hydraclient.Client) (lines []string) {
 			t.Errorf("version %d of a row that was written at %d", row.Version, w.Version)
 		}
 	}
-	w, err := c.Put(ctx, "t", "k/ä ", map[string]int{"v": 2}, hydraclient.IfAbsent())
-	say("put if absent", w, hydraclient.Meta{}, err)
-	w, err = c.Transact(ctx, api.Transaction{RequestID: "r1", Checks: []api.Check{{Table: "t", Key: "k/ä ",
+	w, err := c.Transact(ctx, api.Transaction{RequestID: "r1", Checks: []api.Check{{Table: "t", Key: "k/ä ",
 		Is: command.Absent}}, Writes: []api.Write{{Do: command.Put, Table: "t", Key: "x", Value: json.RawMessage(`{}`)}}})
 	say("transact", w, hydraclient.Meta{}, err)
 	for _, key := range []string{"none", "k/ä "} {

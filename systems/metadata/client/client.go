@@ -4,7 +4,9 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"crypto/tls"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +14,9 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -181,7 +185,6 @@ type request struct {
 	known        bool // all changes have identities, so it can be repeated
 	again        bool // was sent before
 	seen         metadata.Seen
-	identity     string // prefix for changes without an identity
 }
 
 func (c *Client) call(ctx context.Context, q *request, into any) error {
@@ -196,13 +199,6 @@ func (c *Client) call(ctx context.Context, q *request, into any) error {
 		return fmt.Errorf("%s: %w: %w", q.path, ErrAnswer, err)
 	}
 	return nil
-}
-
-// Text posts a body of the text protocol, and returns the answer unparsed.
-func (c *Client) Text(ctx context.Context, body string) (answer []byte, status int, err error) {
-	q := &request{method: http.MethodPost, path: "/", body: []byte(body), identity: c.newIdentity(), seen: c.Seen()}
-	q.known = q.identity != "" && strings.Count(body, "\n") < metadata.MaxIdentified
-	return c.exchange(ctx, q)
 }
 
 // exchange tries replicas in turn until one answers, or the request may have been executed and must not be repeated.
@@ -248,9 +244,6 @@ func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []
 	if c.bearer != "" {
 		asked.Header.Set("Authorization", c.bearer)
 	}
-	if q.known && q.identity != "" {
-		asked.Header.Set(protocol.IdentityHeader, q.identity)
-	}
 	if q.known && !q.reads {
 		asked.Header.Set(protocol.SeenHeader, q.seen.String())
 	}
@@ -275,3 +268,56 @@ func (c *Client) attempt(ctx context.Context, r *replica, q *request) (answer []
 }
 
 const unchanged = "nothing was changed"
+
+// A change without an answer is repeated on another replica. The replica that logs it first remembers its identity and
+// its outcome. A client of a single replica never repeats a change, and uses no identities.
+
+type identities struct {
+	base string
+	next atomic.Uint64
+
+	mu   sync.Mutex
+	seen metadata.Seen
+}
+
+func newIdentities() *identities {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return &identities{base: hex.EncodeToString(b[:]), seen: make(metadata.Seen)}
+}
+
+func (c *Client) newIdentity() string {
+	if len(c.currentReplicas()) == 1 {
+		return ""
+	}
+	return c.ids.base + "/" + strconv.FormatUint(c.ids.next.Add(1), 10)
+}
+
+// forwardedSeen reports whether forwarded changes have their client's identities, with its log positions.
+func (c *Client) forwardedSeen(ctx context.Context, commands []metadata.Command) (bool, metadata.Seen) {
+	if slices.ContainsFunc(commands, func(c metadata.Command) bool { return c.Identity != "" }) {
+		return true, metadata.RequestFrom(ctx).Seen
+	}
+	return false, c.Seen()
+}
+
+// Seen returns the servers' log positions that the client knows.
+func (c *Client) Seen() metadata.Seen {
+	c.ids.mu.Lock()
+	defer c.ids.mu.Unlock()
+	all := make(metadata.Seen)
+	all.Add(c.ids.seen)
+	return all
+}
+
+func (c *Client) recordSeen(h http.Header) {
+	if text := h.Get(protocol.SeenHeader); text != "" {
+		c.ids.mu.Lock()
+		defer c.ids.mu.Unlock()
+		c.ids.seen.Add(metadata.ParseSeen(text))
+	}
+}
+
+func hasStale(results []metadata.Result) bool {
+	return slices.ContainsFunc(results, func(r metadata.Result) bool { return errors.Is(r.Err, metadata.ErrStale) })
+}

@@ -17,7 +17,7 @@ import (
 
 // OwnService is a server's own tree with its transactions.
 type OwnService interface {
-	Service
+	metadata.Service
 	// Transactions returns the unfinished transactions. changed is closed when they change.
 	Transactions() (list []metadata.Txn, changed <-chan struct{})
 }

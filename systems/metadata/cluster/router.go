@@ -31,12 +31,6 @@ import (
 	"skerry/systems/metadata/client"
 )
 
-// Service answers commands on one server's own tree.
-type Service interface {
-	// Do runs commands that passed Check one after another, and returns as many results.
-	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
-}
-
 var (
 	ErrServer = errors.New("no such server")
 	// ErrCircle means that virtual directories lead to each other.
@@ -47,7 +41,7 @@ var (
 type Servers struct {
 	Root string // server of "/"
 	// Service has an entry for each server.
-	Service map[string]Service
+	Service map[string]metadata.Service
 	// Lease is the time after which servers end a transaction that its router abandoned. Default: 5 s.
 	Lease time.Duration
 }
@@ -99,7 +93,7 @@ func checkName(name string) error {
 // maxHops is the number of virtual directories that a command follows before the map counts as circular.
 const maxHops = 64
 
-// Do implements Service. Consecutive commands for the same server are sent together.
+// Do implements metadata.Service. Consecutive commands for the same server are sent together.
 func (r *Router) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	if metadata.RequestFrom(ctx).Again {
 		return r.doAgain(ctx, commands)
@@ -281,14 +275,14 @@ func Connect(ctx context.Context, addr string, options ...client.Option) (*Clien
 		return nil, fmt.Errorf("reading the list of servers: %w", err)
 	}
 	c := &Client{clients: []*client.Client{first}}
-	s := Servers{Root: status.Root, Service: make(map[string]Service)}
+	s := Servers{Root: status.Root, Service: make(map[string]metadata.Service)}
 	for name, addrs := range status.Servers {
 		own := client.NewOwn(addrs, options...)
 		c.clients = append(c.clients, own)
 		s.Service[name] = own
 	}
 	if len(status.Servers) == 0 {
-		s = Servers{Root: standaloneName, Service: map[string]Service{standaloneName: first}}
+		s = Servers{Root: standaloneName, Service: map[string]metadata.Service{standaloneName: first}}
 	}
 	if c.Router, err = NewRouter(s); err != nil {
 		c.Close()

@@ -67,7 +67,7 @@ func servers(t *testing.T) map[string]*faulty {
 func router(t *testing.T, all map[string]*faulty) *cluster.Router {
 	t.Helper()
 	// No request times out on a busy machine.
-	s := cluster.Servers{Root: "g1", Service: make(map[string]cluster.Service), Lease: patience}
+	s := cluster.Servers{Root: "g1", Service: make(map[string]metadata.Service), Lease: patience}
 	for name, f := range all {
 		s.Service[name] = f
 	}

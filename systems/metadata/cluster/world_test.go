@@ -143,7 +143,7 @@ func newWorld(t testing.TB) world {
 
 func (w world) router(t testing.TB, lease time.Duration) *cluster.Router {
 	t.Helper()
-	s := cluster.Servers{Root: "g1", Service: make(map[string]cluster.Service), Lease: lease}
+	s := cluster.Servers{Root: "g1", Service: make(map[string]metadata.Service), Lease: lease}
 	for name, m := range w {
 		s.Service[name] = m
 	}

@@ -18,7 +18,6 @@ import (
 	"skerry/systems/metadata/cluster"
 	"skerry/systems/metadata/instance"
 	"skerry/systems/metadata/protocol"
-	"skerry/systems/metadata/server"
 )
 
 const patience = 60 * time.Second
@@ -160,7 +159,7 @@ func TestShare(t *testing.T) {
 	}
 	defer near.Close()
 	read := metadata.Command{Op: metadata.Read, Path: "/a/b/f"}
-	for _, n := range []server.Service{first, second, near} {
+	for _, n := range []metadata.Service{first, second, near} {
 		if r := n.Do(t.Context(), []metadata.Command{read}); string(r[0].Data) != "text" {
 			t.Errorf("read %+v", r)
 		}

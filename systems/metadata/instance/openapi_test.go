@@ -14,7 +14,7 @@ import (
 )
 
 // nothing is a service that is never called.
-type nothing struct{ server.Service }
+type nothing struct{ metadata.Service }
 
 // TestOpenAPI compares the paths of docs/metadata-openapi.yaml with the routes of a replica in a group that shares
 // a tree.

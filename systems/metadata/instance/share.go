@@ -21,7 +21,6 @@ import (
 	"skerry/systems/metadata/cluster"
 	"skerry/systems/metadata/protocol"
 	"skerry/systems/metadata/rebalance"
-	"skerry/systems/metadata/server"
 	"skerry/systems/metadata/store"
 	"skerry/systems/metadata/tree"
 )
@@ -41,7 +40,7 @@ type Share struct {
 var ErrShare = errors.New("invalid list of servers")
 
 type frontend struct {
-	whole, own server.Service // own is nil if the server shares no tree
+	whole, own metadata.Service // own is nil if the server shares no tree
 	clients    map[string]*client.Client
 	watch      *client.StatusPoller // of the balancer; nil if there is none
 	router     *cluster.Router      // nil if the server shares no tree
@@ -68,7 +67,7 @@ func (s *frontend) close() {
 	}
 }
 
-func (o *Options) newFrontend(own server.Service, creds credentials) (*frontend, error) {
+func (o *Options) newFrontend(own metadata.Service, creds credentials) (*frontend, error) {
 	if o.Share == nil {
 		return &frontend{whole: own}, nil
 	}
@@ -82,7 +81,7 @@ func (o *Options) newFrontend(own server.Service, creds credentials) (*frontend,
 		return nil, err
 	}
 	s := &frontend{own: own, addrs: addrs, clients: make(map[string]*client.Client)}
-	all := make(map[string]cluster.Service)
+	all := make(map[string]metadata.Service)
 	for name, addr := range addrs {
 		if name == o.Share.Name {
 			all[name] = own
@@ -199,7 +198,7 @@ func (s *frontend) updateAddresses(next map[string]string, log *slog.Logger) err
 }
 
 type metered struct {
-	server.Service
+	metadata.Service
 	meter *rebalance.Meter
 }
 
@@ -208,7 +207,7 @@ func (m metered) Do(ctx context.Context, commands []metadata.Command) []metadata
 	return m.Service.Do(ctx, commands)
 }
 
-func (s *frontend) startBalancer(ctx context.Context, o Options, own server.Service, k backend) {
+func (s *frontend) startBalancer(ctx context.Context, o Options, own metadata.Service, k backend) {
 	if o.Share.Balance == nil {
 		return
 	}

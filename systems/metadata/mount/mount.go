@@ -20,11 +20,6 @@ import (
 	"skerry/systems/metadata"
 )
 
-// Service answers commands: a client.
-type Service interface {
-	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
-}
-
 // Options configures a mount.
 type Options struct {
 	// Cache is how long the kernel may cache names and attributes. Changes by other clients are invisible for as long.
@@ -35,7 +30,7 @@ type Options struct {
 const patience = time.Minute
 
 // Run mounts the service on a directory until the context ends or the directory is unmounted.
-func Run(ctx context.Context, s Service, dir string, o Options) error {
+func Run(ctx context.Context, s metadata.Service, dir string, o Options) error {
 	root := &node{volume: &volume{service: s, uid: uint32(os.Getuid()), gid: uint32(os.Getgid())}}
 	if r := root.runCommand(metadata.Command{Op: metadata.Stat, Path: "/"}); r.Err != nil {
 		return fmt.Errorf("mounting on %s: %w", dir, r.Err)
@@ -75,7 +70,7 @@ func Run(ctx context.Context, s Service, dir string, o Options) error {
 }
 
 type volume struct {
-	service  Service
+	service  metadata.Service
 	uid, gid uint32
 }
 

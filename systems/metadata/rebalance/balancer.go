@@ -141,10 +141,6 @@ func splitSubtree(own string) (sub, rest string) {
 	return "", own
 }
 
-type Service interface {
-	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
-}
-
 // Options configures a balancer.
 type Options struct {
 	Policy Policy
@@ -153,7 +149,7 @@ type Options struct {
 	// Loads returns the load of all reachable servers that share the tree, with this one.
 	Loads func(ctx context.Context) map[string]ServerLoad
 	// Whole is the shared tree, Own the server's own tree.
-	Whole, Own Service
+	Whole, Own metadata.Service
 	// Leads reports whether this replica balances for its server. nil means always.
 	Leads func() bool
 	Log   *slog.Logger

@@ -62,7 +62,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, machines: make(map[string]*machine)}
-	s := cluster.Servers{Root: "g1", Service: make(map[string]cluster.Service), Lease: time.Minute}
+	s := cluster.Servers{Root: "g1", Service: make(map[string]metadata.Service), Lease: time.Minute}
 	for _, name := range []string{"g1", "g2", "g3"} {
 		state := store.NewState()
 		m := &machine{own: store.New(state, &disk{state: state}), meter: rebalance.NewExactMeter(w.now, 1)}

@@ -1,13 +1,11 @@
 package server_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"sync/atomic"
 	"testing"
 
-	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/server"
 )
 
@@ -15,13 +13,12 @@ import (
 // of ten entries.
 func BenchmarkServed(b *testing.B) {
 	_, addr := begin(b, server.Options{})
-	do := func(c *client.Client, body string) {
-		if answer, status, err := c.Text(context.Background(), body); err != nil || status != http.StatusOK {
+	do := func(c *http.Client, body string) {
+		if answer, status, err := postText(c, addr, body); err != nil || status != http.StatusOK {
 			b.Errorf("%s: %d, %s, %v", body, status, answer, err)
 		}
 	}
-	c := client.New(addr)
-	defer c.Close()
+	c := http.DefaultClient
 	for i := range 10 {
 		do(c, fmt.Sprintf("mkdir -p /listed/%d", i))
 	}
@@ -34,8 +31,8 @@ func BenchmarkServed(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetParallelism(64)
 			b.RunParallel(func(pb *testing.PB) {
-				c := client.New(addr)
-				defer c.Close()
+				c := &http.Client{Transport: &http.Transport{}}
+				defer c.CloseIdleConnections()
 				for pb.Next() {
 					do(c, body())
 				}

@@ -14,11 +14,11 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-func (s *Server) handleJSON(service Service) http.HandlerFunc {
+func (s *Server) handleJSON(service metadata.Service) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { s.serveJSON(service, w, r) }
 }
 
-func (s *Server) serveJSON(service Service, w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveJSON(service metadata.Service, w http.ResponseWriter, r *http.Request) {
 	r = withRequest(r)
 	body, held, err := s.readBody(w, r)
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) serveJSON(service Service, w http.ResponseWriter, r *http.Reque
 	send(w, metadata.HTTPStatus(result.Err), protocol.EncodeResult(result))
 }
 
-func (s *Server) serveJSONBatch(service Service, w http.ResponseWriter, r *http.Request, body []byte) {
+func (s *Server) serveJSONBatch(service metadata.Service, w http.ResponseWriter, r *http.Request, body []byte) {
 	var batch protocol.Batch
 	if err := decode(body, &batch); err != nil {
 		send(w, http.StatusBadRequest, protocol.EncodeResult(metadata.Result{Err: err}))
@@ -84,7 +84,7 @@ func (s *Server) setSeenHeader(w http.ResponseWriter, r *http.Request) {
 }
 
 // runAll runs the valid commands, and returns the results of all.
-func (s *Server) runAll(r *http.Request, service Service, asked []protocol.CommandJSON) []metadata.Result {
+func (s *Server) runAll(r *http.Request, service metadata.Service, asked []protocol.CommandJSON) []metadata.Result {
 	start := time.Now()
 	results := make([]metadata.Result, len(asked))
 	commands, runs := make([]metadata.Command, 0, len(asked)), make([]int, 0, len(asked))
@@ -157,14 +157,14 @@ func (s *Server) requireAdmin(answer http.HandlerFunc) http.HandlerFunc {
 }
 
 // restrict returns a service that allows what scope allows: a reader's service refuses changes.
-func restrict(service Service, scope bearer.Scope) Service {
+func restrict(service metadata.Service, scope bearer.Scope) metadata.Service {
 	if scope >= bearer.Write {
 		return service
 	}
 	return readOnly{service}
 }
 
-type readOnly struct{ Service }
+type readOnly struct{ metadata.Service }
 
 func (r readOnly) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	results := make([]metadata.Result, len(commands))

@@ -34,12 +34,6 @@ import (
 	"skerry/systems/metadata/protocol"
 )
 
-// Service answers commands: a store, or a router that forwards them.
-type Service interface {
-	// Do runs commands that passed Check one after another, and returns as many results.
-	Do(ctx context.Context, commands []metadata.Command) []metadata.Result
-}
-
 // Options configures a server. Zero fields mean the defaults.
 type Options struct {
 	// MaxBody is the maximum size of a request's body in bytes. Default: 8 MiB.
@@ -56,7 +50,7 @@ type Options struct {
 	// Tokens, if set, are required for all requests except the usage page and pings.
 	Tokens *bearer.Tokens
 	// Own serves the server's own tree at /v1/own/. nil if the server shares no tree.
-	Own Service
+	Own metadata.Service
 	// Seen returns the servers' log positions for clients that repeat requests. nil: none are sent.
 	Seen func() metadata.Seen
 	// Status answers /v1/status. nil: not found.
@@ -82,7 +76,7 @@ const maxHeader = 64 << 10
 
 // Server is the HTTP handler.
 type Server struct {
-	service Service
+	service metadata.Service
 	o       Options
 	metrics *metrics
 	mux     *http.ServeMux
@@ -90,7 +84,7 @@ type Server struct {
 	room    *bodylimit.Budget
 }
 
-func New(service Service, o Options) *Server {
+func New(service metadata.Service, o Options) *Server {
 	s := &Server{service: service, o: o.withDefaults(), mux: http.NewServeMux(), guard: webguard.New(nil, o.Hosts...),
 		room: bodylimit.NewBudget(o.MaxBodies)}
 	s.metrics = newMetrics(o.Collectors)

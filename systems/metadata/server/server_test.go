@@ -58,13 +58,22 @@ func begin(t testing.TB, o server.Options) (*server.Server, string) {
 
 func post(t *testing.T, addr, body string) (string, int) {
 	t.Helper()
-	c := client.New(addr)
-	defer c.Close()
-	answer, status, err := c.Text(context.Background(), body)
+	answer, status, err := postText(http.DefaultClient, addr, body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(answer), status
+	return answer, status
+}
+
+// postText posts a body of the text protocol.
+func postText(c *http.Client, addr, body string) (answer string, status int, err error) {
+	r, err := c.Post("http://"+addr+"/", "text/plain", strings.NewReader(body))
+	if err != nil {
+		return "", 0, err
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	return string(text), r.StatusCode, err
 }
 
 func TestProtocol(t *testing.T) {
