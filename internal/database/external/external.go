@@ -154,6 +154,7 @@ const connectTimeout = 5 * time.Second
 type Database struct {
 	database.External
 	spec ClusterSpec // with the full path of the commands' directory
+	dir  string      // of the file: that of passwords and certificates
 }
 
 // New returns the database d for the cluster of a spec in a file in dir.
@@ -166,7 +167,7 @@ func New(d database.Database, s ClusterSpec, dir string) (*Database, error) {
 	if !filepath.IsAbs(s.Dir) {
 		s.Dir = filepath.Join(dir, s.Dir)
 	}
-	return &Database{External: e, spec: s}, nil
+	return &Database{External: e, spec: s, dir: dir}, nil
 }
 
 var _ database.Configurable = (*Database)(nil)
@@ -199,7 +200,7 @@ func (d *Database) Check(_ int, options database.Options) error {
 // and files.
 func (d *Database) CheckAccess() map[string]error {
 	mistakes := map[string]error{}
-	if key, err := database.CheckAccess(d.spec.Property(d.spec.Dir)); err != nil {
+	if key, err := database.CheckAccess(d.spec.Property(d.dir)); err != nil {
 		mistakes[key] = err
 	}
 	for name, value := range d.spec.Properties {
@@ -240,7 +241,7 @@ func (d *Database) clientProperties(servers []string, table string) map[string]s
 	properties := d.ServerProperties(servers, table)
 	maps.Copy(properties, d.spec.Properties)
 	maps.Copy(properties, d.tableProperties(servers, table))
-	properties[database.PropAccess] = d.spec.Property(d.spec.Dir)
+	properties[database.PropAccess] = d.spec.Property(d.dir)
 	return properties
 }
 

@@ -173,10 +173,10 @@ func (s Store) Lock(ctx context.Context) (*flock.Lock, error) {
 // lockOwned makes a directory inside a directory that MakeOwnedDir makes, and waits for its lock.
 func lockOwned(ctx context.Context, dir string) (lock *flock.Lock, err error) {
 	for range MakeAttempts {
-		if err = MakeOwnedDir(filepath.Dir(dir)); err != nil {
-			return nil, err
+		if err = MakeOwnedDir(filepath.Dir(dir)); err == nil {
+			err = os.Mkdir(dir, 0o700)
 		}
-		if err = os.Mkdir(dir, 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+		if err == nil || errors.Is(err, fs.ErrExist) {
 			lock, err = LockDir(ctx, dir, true)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
