@@ -54,5 +54,6 @@ func Dashboard() (fs.FS, error) {
 }
 
 func notBuilt() error {
-	return advice.With(ErrNotBuilt, "install Node.js 18 or newer with npm (on Debian: scripts/setup.sh build) and run make; packages have the front end")
+	return advice.With(ErrNotBuilt,
+		"install Node.js 18 or newer with npm (on Debian: scripts/setup.sh build) and run make; packages have the front end")
 }

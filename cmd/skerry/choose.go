@@ -197,7 +197,8 @@ func openContest(f chooseFlags) (*choose.Contest, error) {
 	}
 	contest.Elsewhere = elsewhere
 	if elsewhere && contest.OwnClusters() {
-		return nil, advice.With(fmt.Errorf("%w: clusters of your own are measured from this machine", choose.ErrNeeds), "leave out --on and --machines")
+		return nil, advice.With(fmt.Errorf("%w: clusters of your own are measured from this machine", choose.ErrNeeds),
+			"leave out --on and --machines")
 	}
 	return contest, checkRights(contest)
 }
@@ -333,7 +334,8 @@ func (a *app) showContest(contest *choose.Contest, asJSON bool) error {
 
 // showOwn prints what trials do to a cluster that Skerry did not start, and what they cannot measure there.
 func (a *app) showOwn(c choose.Candidate, records int64) {
-	fmt.Fprintf(a.Out, "%s at %s\n    each trial writes up to %d records, and what its workload inserts, to a table skerry_... of its own, and drops it\n",
+	fmt.Fprintf(a.Out, "%s at %s\n"+
+		"    each trial writes up to %d records, and what its workload inserts, to a table skerry_... of its own, and drops it\n",
 		c.Label(), c.Location, records)
 	for _, command := range c.Commands {
 		fmt.Fprintf(a.Out, "    runs here: %s\n", command)

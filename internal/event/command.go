@@ -27,12 +27,12 @@ var commandKind = Kind{
 		{Examples: []string{`{do: ./fail.sh, until: ./serves.sh, timeout: 30s}`},
 			Text: "the event is complete when `until` succeeds, which is repeated until then"},
 	}},
-	newSpec: func() kindSpec { return new(Command) },
+	newSpec: func() kindSpec { return new(UserCommand) },
 }
 
-// Command runs commands of the user on the machine that runs skerry, not on a node. They are lines
+// UserCommand runs commands of the user on the machine that runs skerry, not on a node. They are lines
 // for /bin/sh and templates (see events.md).
-type Command struct {
+type UserCommand struct {
 	// Do is the command of the event. The event fails if the command does.
 	Do string `yaml:"do" json:"do" jsonschema:"required"`
 	// Undo reverts the event. It runs whatever happens: when the trial fails or is interrupted, and
@@ -46,7 +46,7 @@ type Command struct {
 }
 
 // Shorthand lets "command: ./fail.sh" stand for "command: {do: ./fail.sh}".
-func (Command) Shorthand() string { return "do" }
+func (UserCommand) Shorthand() string { return "do" }
 
 // commandData is what the templates of commands may name.
 type commandData struct {
@@ -58,11 +58,11 @@ type commandData struct {
 	Client custom.Peer
 }
 
-func (c *Command) texts() map[string]string {
+func (c *UserCommand) texts() map[string]string {
 	return map[string]string{"do": c.Do, "undo": c.Undo, "until": c.Until}
 }
 
-func (c *Command) check(s Layout, fail failure) {
+func (c *UserCommand) check(s Layout, fail failure) {
 	if strings.TrimSpace(c.Do) == "" {
 		fail("do", "write the command, such as do: ./fail.sh", "command: do is empty")
 	}
@@ -85,12 +85,11 @@ func (c *Command) check(s Layout, fail failure) {
 // maxSampleServers is how many servers a template is checked with if servers_from prints them later.
 const maxSampleServers = 100
 
-// undoable implements the optional interface.
-func (c *Command) undoable() (bool, string) {
+func (c *UserCommand) undoable() (bool, string) {
 	return c.Undo != "", "add undo to the command, or remove it"
 }
 
-func (c *Command) draw(s Layout, _ int, _ map[string]bool, _ *rand.Rand) action {
+func (c *UserCommand) draw(s Layout, _ int, _ map[string]bool, _ *rand.Rand) action {
 	return &commandAction{command: *c, layout: s}
 }
 
@@ -135,7 +134,7 @@ func newCommandData(lab string, s Layout, servers []string, node, client func(na
 // commandAction runs the commands. Invariant: before do begins, undo is on the disk, and it is
 // removed from there only after undo succeeded.
 type commandAction struct {
-	command Command
+	command UserCommand
 	layout  Layout
 	undo    *journal.PendingUndo // nil before do begins
 }
@@ -170,7 +169,7 @@ func (c *commandAction) apply(ctx context.Context, w *Testbed, p *progress) erro
 		command := process.ShellCommand{Name: name, Text: texts[name], Dir: w.CommandDir, Env: c.undo.Env(),
 			Timeout: c.command.Timeout.Duration()}
 		r, err := execute(ctx, command)
-		p.addCommand(record.Command{Name: name, Text: texts[name], Exit: r.Exit, Output: r.Output})
+		p.addCommand(record.RanCommand{Name: name, Text: texts[name], Exit: r.Exit, Output: r.Output})
 		return err
 	}
 	if err := run("do", process.ExecuteShell); err != nil {
@@ -221,7 +220,7 @@ func (c *commandAction) revert(ctx context.Context, _ *Testbed, p *progress) err
 	}
 	r, err := c.undo.Run(ctx)
 	if c.undo.Text != "" {
-		p.addCommand(record.Command{Name: "undo", Text: c.undo.Text, Exit: r.Exit, Output: r.Output})
+		p.addCommand(record.RanCommand{Name: "undo", Text: c.undo.Text, Exit: r.Exit, Output: r.Output})
 	}
 	if err != nil {
 		return errors.Join(err, c.undo.Leave())
@@ -231,7 +230,7 @@ func (c *commandAction) revert(ctx context.Context, _ *Testbed, p *progress) err
 
 // Commands returns the commands of the user that an event runs, in order, as written in the file.
 func (e Event) Commands() (all []string) {
-	c, ok := e.Spec.spec.(*Command)
+	c, ok := e.Spec.spec.(*UserCommand)
 	if !ok {
 		return nil
 	}

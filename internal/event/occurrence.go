@@ -239,7 +239,7 @@ type progress struct {
 	accepted time.Time
 	bytes    int64
 	update   LinkUpdate
-	commands []record.Command
+	commands []record.RanCommand
 }
 
 // accept records when the request was accepted. Of several requests the last one counts.
@@ -257,13 +257,13 @@ func (p *progress) addBytes(bytes int64) {
 	p.bytes += bytes
 }
 
-func (p *progress) addCommand(c record.Command) {
+func (p *progress) addCommand(c record.RanCommand) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.commands = append(p.commands, c)
 }
 
-func (p *progress) ranCommands() []record.Command {
+func (p *progress) ranCommands() []record.RanCommand {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.commands

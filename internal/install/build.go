@@ -125,6 +125,20 @@ func (s Store) build(ctx context.Context, r Recipe, source Package, downloads, r
 // ErrNoGo is returned if a program must be built and there is no Go toolchain.
 var ErrNoGo = errors.New("the Go toolchain is missing")
 
+// Link makes symbolic links below root, by target. The directory of a link may be a pattern that matches one.
+func Link(root string, links map[string]string) error {
+	for link, target := range links {
+		dirs, err := filepath.Glob(filepath.Join(root, filepath.Dir(link)))
+		if err != nil || len(dirs) != 1 {
+			return errors.Join(err, fmt.Errorf("linking %s: %d directories, want 1", link, len(dirs)))
+		}
+		if err := os.Symlink(target, filepath.Join(dirs[0], filepath.Base(link))); err != nil {
+			return fmt.Errorf("linking %s: %w", link, err)
+		}
+	}
+	return nil
+}
+
 // GoProgram is a program that is built from a main package and the modules it imports. Sums pins all of them.
 type GoProgram struct {
 	Name string

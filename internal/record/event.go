@@ -102,11 +102,11 @@ type Step struct {
 	// Observed is what the emulator observed after a change of links; nil if nothing was observed.
 	Observed *Observed `json:"observed,omitempty"`
 	// Commands are the commands of the user that the step ran.
-	Commands []Command `json:"commands,omitempty"`
+	Commands []RanCommand `json:"commands,omitempty"`
 }
 
-// Command is a command of the user that has ended.
-type Command struct {
+// RanCommand is a command of the user that has ended.
+type RanCommand struct {
 	Name string `json:"name"` // do, until or undo
 	Text string `json:"text"` // with the template filled in
 	// Exit is the exit status, -1 if a signal ended the command. Output is the end of its output. Of until they are

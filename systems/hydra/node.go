@@ -182,7 +182,6 @@ func (n *Node) Save(ctx context.Context, w writer) (uint64, error) {
 	return n.store.Save(ctx, w)
 }
 
-// Load implements consensus.Snapshotter. The database serves its old state until the snapshot is complete.
 func (n *Node) Load(ctx context.Context, index uint64, r reader) error {
 	if n.store == nil {
 		return errWitness

@@ -61,7 +61,7 @@ var commonNouns = []string{
 	"bucket", "ca", "cassandra", "cgroup", "changelog", "check", "choice", "choose", "client",
 	"cloudsql", "cluster", "command", "compare", "consensus", "custom", "daemon", "database", "dataplane",
 	"deploy", "device", "dialtls", "dispatch", "dns", "docgen", "doctor", "draft", "etcd", "experiment",
-	"ferretdb", "files", "fleet", "flock", "framing", "galera", "groupreplication", "hbase", "helper", "helperproc",
+	"ferretdb", "files", "fleet", "flock", "framing", "galera", "groupreplication", "hbase", "helperproc",
 	"host", "hydraclient", "install", "instance", "inventory", "jarlock", "journal", "kubernetes", "lab", "labbench",
 	"linger", "link", "linkbench", "linkcheck", "live", "load", "loadbench", "local", "machine",
 	"manual", "member", "metadata", "metric", "mongodb", "mount", "multihost", "mysql", "ndb", "netem",

@@ -242,7 +242,6 @@ func (b Bytes) MarshalText() ([]byte, error) { return []byte(b.String()), nil }
 
 func (f Fraction) MarshalText() ([]byte, error) { return []byte(f.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler with ParseDuration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := ParseDuration(string(text))
 	if err == nil {
@@ -251,7 +250,6 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler with ParseBandwidth.
 func (b *Bandwidth) UnmarshalText(text []byte) error {
 	v, err := ParseBandwidth(string(text))
 	if err == nil {
@@ -260,7 +258,6 @@ func (b *Bandwidth) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler with ParseBytes.
 func (b *Bytes) UnmarshalText(text []byte) error {
 	v, err := ParseBytes(string(text))
 	if err == nil {
@@ -269,7 +266,6 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return err
 }
 
-// UnmarshalText implements encoding.TextUnmarshaler with ParseFraction.
 func (f *Fraction) UnmarshalText(text []byte) error {
 	v, err := ParseFraction(string(text))
 	if err == nil {

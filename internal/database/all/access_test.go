@@ -377,7 +377,7 @@ func TestAccessToPostgres(t *testing.T) {
 	s.check(func() database.Database { return postgres.New() }, addr)
 }
 
-// copyToServer copies files to a directory of a database's server, which runs as nobody.
+// copyToServer copies files to a directory of a database's server, which runs without rights.
 func (s secured) copyToServer(dir string, names ...string) {
 	s.t.Helper()
 	const nobody = 65534

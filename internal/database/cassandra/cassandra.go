@@ -75,13 +75,11 @@ func (*Cassandra) Check(nodes int, given database.Options) error {
 	return err
 }
 
-// Ports implements database.Published. Members announce the ports that they listen on.
 func (*Cassandra) Ports(nodes int, given database.Options) (database.Ports, error) {
 	o, err := parseOptions(nodes, given)
 	return database.Ports{All: []int{o.nativePort, o.storagePort}, Fixed: true}, err
 }
 
-// Fixed implements database.Anchored.
 func (*Cassandra) Fixed(nodes []string, given database.Options) map[string]string {
 	o, err := parseOptions(len(nodes), given)
 	if err != nil {

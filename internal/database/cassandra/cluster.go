@@ -138,7 +138,6 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// Stop implements database.Cluster. It kills the members without a drain.
 func (c *cluster) Stop(ctx context.Context) error {
 	var errs []error
 	for _, m := range c.All() {

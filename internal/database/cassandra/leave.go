@@ -196,7 +196,6 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	})
 }
 
-// Revive implements database.Cluster. It returns when all running members see each other alive.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return c.RunRevive(ctx, node, func(ctx context.Context, m *member) error {
 		if m.Running() {

@@ -120,10 +120,8 @@ func (s *store) readColumns(ctx context.Context) error {
 	return nil
 }
 
-// Properties implements database.Configurable.
 func (*Cassandra) Properties() []string { return Properties() }
 
-// ServerProperties implements database.External. The keyspace must exist.
 func (*Cassandra) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropHosts: strings.Join(servers, ","), PropSchema: schemaExtend}
 }
@@ -168,7 +166,6 @@ func (*Cassandra) CountTable(ctx context.Context, properties map[string]string) 
 	return total.Load(), nil
 }
 
-// DropTable implements database.TableManager.
 func (*Cassandra) DropTable(ctx context.Context, properties map[string]string) error {
 	st, err := openTable(ctx, properties)
 	if err != nil {
@@ -209,7 +206,6 @@ func splitRing(n int) []tokenRange {
 	return ranges
 }
 
-// Open implements database.Database. The properties are listed by Properties.
 func (d *Cassandra) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

@@ -44,7 +44,8 @@ func Open(ctx context.Context, builtin Builtin, properties map[string]string) (l
 	case protocol == HTTPKV:
 		return openHTTP(rest)
 	case !isProtocol(builtin, protocol):
-		return nil, fmt.Errorf("%w: %s: unknown protocol %q; known: %s", ErrProperty, PropProtocol, protocol, strings.Join(protocolNames(builtin), ", "))
+		return nil, fmt.Errorf("%w: %s: unknown protocol %q; known: %s", ErrProperty, PropProtocol, protocol,
+			strings.Join(protocolNames(builtin), ", "))
 	default:
 		db, _ := builtin.Protocol(protocol)
 		return db.Open(ctx, rest)
@@ -145,7 +146,6 @@ func (c *httpClient) Read(ctx context.Context, table, key string, fields []strin
 	return appendFields(dst, values), nil
 }
 
-// Scan implements load.Client. With keys spread by hash no server has them in order.
 func (c *httpClient) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	if c.hash && len(c.servers) > 1 {
 		return 0, load.ErrUnsupported

@@ -220,7 +220,6 @@ func (c *cluster) Clear(ctx context.Context) error {
 	return nil
 }
 
-// Properties implements database.Cluster. Invalid templates were refused when the definition was read.
 func (c *cluster) Properties() map[string]string {
 	members := c.All()
 	p := map[string]string{PropProtocol: c.def.Client.Protocol}

@@ -65,7 +65,6 @@ func (d *Database) Capabilities() database.Capabilities {
 	}
 }
 
-// Fixed implements database.Anchored.
 func (d *Database) Fixed(nodes []string, _ database.Options) map[string]string {
 	fixed := make(map[string]string)
 	for _, i := range d.def.Fixed {
@@ -277,7 +276,6 @@ func (k *Kind) Open(ctx context.Context, properties map[string]string) (load.Cli
 	return Open(ctx, k.builtin, properties)
 }
 
-// Describe implements database.Describer.
 func (k *Kind) Describe(path string, text []byte) (database.Database, error) {
 	d, err := Parse(path, text)
 	if err != nil {

@@ -164,7 +164,8 @@ func explainTemplateError(template string, err error) error {
 		return templateError{fmt.Sprintf("{{%s}}: there is no .%s", m[1], m[2]), m[1], err}
 	}
 	if m := noEntry.FindStringSubmatch(text); m != nil {
-		return templateError{fmt.Sprintf("{{%s}}: there is no %q; options are listed under options:, programs under install:", m[1], m[2]), m[1], err}
+		return templateError{fmt.Sprintf("{{%s}}: there is no %q; options are listed under options:, programs under install:",
+			m[1], m[2]), m[1], err}
 	}
 	if m := noFunction.FindStringSubmatch(text); m != nil {
 		return templateError{fmt.Sprintf("there is no function %s; there are %s", m[1], strings.Join(slices.Sorted(maps.Keys(functionExamples)), ", ")), m[1], err}

@@ -32,7 +32,6 @@ var (
 	_ database.UpgradableCluster = (*cluster)(nil)
 )
 
-// Start implements database.Database. All members start at the same time with the same member list.
 func (d *Etcd) Start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	o, err := parseOptions(env.Options, env.RTT)
 	if err != nil {
@@ -113,12 +112,10 @@ func (c *cluster) Stop(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Halt implements database.Cluster. On SIGTERM a leader hands over first.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	return daemon.HaltMember(ctx, &c.MemberList, node.Name(), manner)
 }
 
-// Revive implements database.Cluster. It returns when a linearizable read succeeds at the member.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	run := func(ctx context.Context, m *member) error { return c.startProcess(ctx, m) }
 	serves := func(ctx context.Context, m *member) error { return m.checkServing(ctx) }
@@ -174,7 +171,6 @@ func (c *cluster) UpgradeOrder(ctx context.Context, nodes []string) ([]string, e
 	return append(followers, leader.Name()), nil
 }
 
-// Upgrade implements database.UpgradableCluster. On SIGTERM a leader hands over.
 func (c *cluster) Upgrade(ctx context.Context, node host.Host, to database.Installation) (database.Change, error) {
 	readable := func(ctx context.Context, m *member) error { return c.checkLog(ctx, m, to.Version) }
 	return c.RunUpgrade(ctx, c, node, to, readable, func(ctx context.Context, m *member) (string, error) {

@@ -54,7 +54,6 @@ func (*Etcd) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
 }
 
-// Properties implements database.Configurable.
 func (*Etcd) Properties() []string { return Properties() }
 
 func (d *Etcd) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
@@ -65,12 +64,10 @@ func (d *Etcd) Open(ctx context.Context, properties map[string]string) (load.Cli
 	return openClient(ctx, s, &d.spread)
 }
 
-// ServerProperties implements database.External.
 func (*Etcd) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropEndpoints: strings.Join(servers, ",")}
 }
 
-// ServerVersion implements database.External.
 func (*Etcd) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
 	login, err := database.ReadLogin(properties[database.PropAccess], "", "")
 	if err != nil {

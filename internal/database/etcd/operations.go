@@ -173,7 +173,6 @@ func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	return got.Count, nil
 }
 
-// DropTable implements load.Dropper.
 func (c *client) DropTable(ctx context.Context, table string) error {
 	return c.do(ctx, func(ctx context.Context, conn *clientv3.Client) error {
 		_, err := conn.Delete(ctx, recordKey(table, ""), clientv3.WithRange(tableEnd(table)))

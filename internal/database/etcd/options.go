@@ -71,7 +71,8 @@ func parseOptions(given database.Options, roundTrip time.Duration) (options, err
 	case o.port == o.peerPort:
 		return o, fmt.Errorf("%w: port and peer_port are both %d", ErrOption, o.port)
 	case o.election < 5*o.heartbeat:
-		return o, fmt.Errorf("%w: election_timeout %v is less than 5 times heartbeat_interval %v: etcd refuses that", ErrOption, o.election, o.heartbeat)
+		return o, fmt.Errorf("%w: election_timeout %v is less than 5 times heartbeat_interval %v: etcd refuses that",
+			ErrOption, o.election, o.heartbeat)
 	case o.election > maxElection:
 		return o, fmt.Errorf("%w: election_timeout %v is over %v: etcd refuses that", ErrOption, o.election, maxElection)
 	}

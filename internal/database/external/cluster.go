@@ -278,7 +278,6 @@ func resolve(ctx context.Context, server string) (string, error) {
 	return net.JoinHostPort(addrs[0], port), nil
 }
 
-// Members implements database.Cluster. What servers hold is unknown.
 func (c *Cluster) Members(ctx context.Context) ([]database.Member, error) {
 	servers := c.Servers()
 	members := make([]database.Member, len(servers))
@@ -295,7 +294,6 @@ func (c *Cluster) Count(ctx context.Context) (int64, error) {
 	return database.CountTable(ctx, c.database.External, c.Properties())
 }
 
-// Clear implements database.Cluster. The next client creates the table again.
 func (c *Cluster) Clear(ctx context.Context) error {
 	return database.DropTable(ctx, c.database.External, c.Properties())
 }

@@ -45,9 +45,10 @@ type ClusterSpec struct {
 	Up string `yaml:"up" json:"up,omitempty"`
 	// Ready is a command that succeeds when the cluster serves. It is repeated until it succeeds.
 	Ready string `yaml:"ready" json:"ready,omitempty"`
-	// Join and Leave are commands that change the number of servers to {{.Count}}, for events of these kinds. They need
-	// servers_from, and each other if there is no up: the trial ends with as many servers as before.
-	Join  string `yaml:"join" json:"join,omitempty"`
+	// Join is a command that raises the number of servers to {{.Count}}, for events of this kind. It needs servers_from, and
+	// leave if there is no up: the trial ends with as many servers as before.
+	Join string `yaml:"join" json:"join,omitempty"`
+	// Leave is a command that lowers the number of servers to {{.Count}}. It needs what join needs.
 	Leave string `yaml:"leave" json:"leave,omitempty"`
 	// Down is a command that removes the cluster after the trial: also after a failure, after Ctrl-C, and at the next start
 	// after skerry was killed.
@@ -235,7 +236,8 @@ func (d *Database) tableProperties(servers []string, table string) map[string]st
 	return own
 }
 
-// clientProperties returns the properties of the clients of a table. They contain no secret: see database.Access. Those of the user replace the way to the servers,
+// clientProperties returns the properties of the clients of a table. They contain no secret: see database.Access. Those of
+// the user replace the way to the servers,
 // never the name of the table.
 func (d *Database) clientProperties(servers []string, table string) map[string]string {
 	properties := d.ServerProperties(servers, table)

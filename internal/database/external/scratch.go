@@ -115,7 +115,8 @@ func dropRemains(ctx context.Context, c *journal.LockedDir, databases map[string
 	if !ok {
 		return "", fmt.Errorf("drop a table of %s: %w", i.Database, database.ErrUnknown)
 	}
-	what := fmt.Sprintf("drop table %s of %s at %s, which a killed run left", i.Properties[database.PropTable], i.Database, strings.Join(i.Servers, ", "))
+	what := fmt.Sprintf("drop table %s of %s at %s, which a killed run left",
+		i.Properties[database.PropTable], i.Database, strings.Join(i.Servers, ", "))
 	if _, err := database.ReadLogin(i.Properties[database.PropAccess], "", ""); err != nil {
 		return "", advice.With(fmt.Errorf("%s: %w", what, err),
 			"restore it, as for the killed run, and the next run drops the table; or drop the table yourself, and remove %s", c.Path)

@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"skerry/internal/database"
@@ -30,7 +29,7 @@ type cluster struct {
 	node    host.Host
 	addr    string
 	admin   *mongodb.Admin
-	// backend is the PostgreSQL that stores the data, nil with SQLite.
+	// backend is the PostgreSQL that stores the data, nil before it has started.
 	backend database.Cluster
 }
 
@@ -40,9 +39,6 @@ func (d *FerretDB) Start(ctx context.Context, env database.Env) (database.Cluste
 	o, err := parseOptions(env.Options)
 	if err != nil {
 		return nil, err
-	}
-	if strings.HasPrefix(env.Installation.Version, "2.") && o.backend != "" {
-		return nil, fmt.Errorf("%w: backend: FerretDB 2 stores its data in its own PostgreSQL; use database: ferretdb@1.24", ErrOption)
 	}
 	c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, env), options: o, node: env.Nodes[0]}
 	c.addr = net.JoinHostPort(c.node.Addr(), strconv.Itoa(o.port))
@@ -82,46 +78,29 @@ func (c *cluster) documentDB() postgres.Extension {
 		"shared_preload_libraries = 'pg_cron,pg_documentdb_core,pg_documentdb'",
 		"cron.database_name = 'postgres'",
 		"cron.host = '" + c.node.Addr() + "'",
+		"documentdb.localhost_connection_string = 'host=" + c.node.Addr() + "'",
 	}}
 }
 
-// startBackend starts the PostgreSQL that stores the data, if there is one.
+// startBackend starts the PostgreSQL that stores the data.
 func (c *cluster) startBackend(ctx context.Context) (err error) {
-	db, env := postgres.New(), c.Env
+	env := c.Env
 	env.Nodes, env.Options = env.Nodes[:1], nil
-	switch {
-	case c.isSecond():
-		c.backend, err = db.StartWith(ctx, env, c.documentDB())
-	case c.options.backend == backendPostgreSQL:
-		if env.Installation, err = db.Find("", ""); err == nil {
-			c.backend, err = db.Start(ctx, env)
-		}
-	}
-	if err != nil {
+	if c.backend, err = postgres.New().StartWith(ctx, env, c.documentDB()); err != nil {
 		return fmt.Errorf("starting the backend of ferretdb: %w", err)
 	}
 	return nil
 }
 
-// isSecond reports whether the cluster runs FerretDB 2.
-func (c *cluster) isSecond() bool { return strings.HasPrefix(c.Env.Installation.Version, "2.") }
-
 // arguments are those of the process.
 func (c *cluster) arguments() []string {
-	store := ""
-	if c.backend != nil {
-		store = "postgres://postgres@" + c.backend.Properties()[postgres.PropHosts] + "/postgres"
+	return []string{
+		"--listen-addr=" + c.addr, "--postgresql-url=postgres://postgres@" + c.backend.Properties()[postgres.PropHosts] + "/postgres",
+		"--state-dir=" + filepath.Join(c.dir(), "data"), "--no-auth", "--telemetry=disable", "--debug-addr=-", "--log-level=warn",
 	}
-	switch {
-	case c.isSecond():
-		return []string{"--listen-addr=" + c.addr, "--postgresql-url=" + store, "--state-dir=" + filepath.Join(c.dir(), "data"),
-			"--no-auth", "--telemetry=disable", "--debug-addr=-", "--log-level=warn"}
-	case c.backend != nil:
-		return []string{"-listen", c.addr, "-handler", backendPostgreSQL, "-postgresql-url", store}
-	}
-	return []string{"-listen", c.addr, "-handler", backendSQLite, "-sqlite-url", "file:" + filepath.Join(c.dir(), "data") + "/"}
 }
 
+// launch starts the process and waits until it answers.
 func (c *cluster) launch(ctx context.Context) error {
 	d, err := c.Servers.Start(ctx, c.node, daemon.Spec{
 		Command: host.Command{
@@ -163,7 +142,6 @@ func (c *cluster) Leave(_ context.Context, node host.Host, _ database.Manner) (d
 	return database.Change{}, fmt.Errorf("%s leaving: %w", node.Name(), database.ErrUnsupported)
 }
 
-// Halt implements database.Cluster. It also halts the PostgreSQL backend.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	return c.RunHalt(ctx, node, func(ctx context.Context, _ host.Host) error {
 		err := c.Seat.Halt(ctx, manner)

@@ -1,9 +1,7 @@
-// Package ferretdb is FerretDB: MongoDB's protocol in front of a database on the same node, without replica sets
+// Package ferretdb is FerretDB 2: MongoDB's protocol in front of PostgreSQL on the same node, without replica sets
 // and shards. It lets a client of MongoDB run for real where no mongod is available.
 //
-//	driver ─► ferretdb 27017 ─► PostgreSQL with the extension DocumentDB (FerretDB 2)
-//	                       ├──► SQLite, files in the node's folder         (FerretDB 1)
-//	                       └──► PostgreSQL (backend: postgresql)           (FerretDB 1)
+//	driver ─► ferretdb 27017 ─► PostgreSQL with the extension DocumentDB
 //
 // `skerry install ferretdb` builds FerretDB with the Go toolchain.
 package ferretdb
@@ -13,35 +11,25 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/mongodb"
+	"skerry/internal/install"
 )
 
 // Name is the name of FerretDB in experiments.
 const Name = "ferretdb"
 
-// memory is that of FerretDB 2 and its PostgreSQL.
+// memory is that of FerretDB and its PostgreSQL.
 const memory = 300 << 20
 
 // ErrOption marks an option that cannot be used.
 var ErrOption = errors.New("invalid option of ferretdb")
 
-const (
-	backendSQLite     = "sqlite"
-	backendPostgreSQL = "postgresql"
-	defaultPort       = 27017
-)
+const defaultPort = 27017
 
-type options struct {
-	backend string
-	port    int
-}
+type options struct{ port int }
 
 func parseOptions(given database.Options) (options, error) {
-	r := database.ReadOptions(ErrOption, given, "backend", "port")
-	o := options{
-		backend: r.Choice("backend", "", backendSQLite, backendPostgreSQL),
-		port:    r.Int("port", 1, 65535, defaultPort),
-	}
-	return o, r.Err()
+	r := database.ReadOptions(ErrOption, given, "port")
+	return options{port: r.Int("port", 1, 65535, defaultPort)}, r.Err()
 }
 
 // FerretDB is FerretDB as a database. Its clients are MongoDB's.
@@ -64,16 +52,15 @@ func (*FerretDB) Check(_ int, given database.Options) error {
 }
 
 func (*FerretDB) Find(version, from string) (database.Installation, error) {
-	return database.Find(Recipes, version, from)
+	return database.Find([]install.Recipe{Recipe}, version, from)
 }
 
 // About describes FerretDB to the laboratory and its documentation.
 var About = database.About{
-	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
+	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
 	Row: database.Row{Note: "(Go toolchain)", Replicas: "no", Smallest: "1 node"},
 	Smoke: database.Smoke{
-		Text: "Does FerretDB work here? One node, the client 5 ms away, YCSB's workload A on 200 records: " +
-			"FerretDB 1 reads a whole table to find a record.",
+		Text:     "Does FerretDB work here? One node, the client 5 ms away, YCSB's workload A on 200 records.",
 		Topology: "{sites: [{name: n1}], defaults: {rtt: 5ms}}",
 		Workload: "{name: a, records: 200, threads: 4}",
 	},

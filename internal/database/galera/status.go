@@ -120,7 +120,6 @@ func (c *cluster) DescribeState(ctx context.Context, s *mysql.Server) (state str
 	return st.State + ", " + st.Cluster, false, nil
 }
 
-// Count implements database.Cluster. One member counts after it has applied everything committed before.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	s, err := c.FindServing(ctx)
 	if err != nil {

@@ -94,7 +94,6 @@ func (c *client) Read(ctx context.Context, table, key string, fields []string, d
 	return dst, d.err
 }
 
-// Scan implements load.Client. Keys are in the order of their bytes.
 func (c *client) Scan(ctx context.Context, table, start string, count int, fields []string, visit func(string, []load.Field)) (int, error) {
 	if count <= 0 {
 		return 0, nil
@@ -117,7 +116,6 @@ func (c *client) Scan(ctx context.Context, table, start string, count int, field
 	return seen, d.err
 }
 
-// Update implements load.Client. HBase makes the record when there is none.
 func (c *client) Update(ctx context.Context, table, key string, values []load.Field) error {
 	c.beginWrite(table, 1)
 	c.appendRecord(key, values)
@@ -154,7 +152,6 @@ func (c *client) Insert(ctx context.Context, table, key string, values []load.Fi
 	return c.Update(ctx, table, key, values)
 }
 
-// Delete implements load.Client. The server checks and removes the record in one step.
 func (c *client) Delete(ctx context.Context, table, key string) error {
 	c.beginRequest(opDelete, table, key)
 	_, err := c.send(ctx)
@@ -169,7 +166,6 @@ func (c *client) Close() error {
 	return c.release()
 }
 
-// Properties implements database.Configurable.
 func (*HBase) Properties() []string { return Properties() }
 
 // Open implements database.Database: workers with the same properties share a bridge.
@@ -204,7 +200,6 @@ func (d *HBase) Open(ctx context.Context, properties map[string]string) (load.Cl
 // createTimeout bounds the first connection to a cluster and the creation of a table.
 const createTimeout = 30 * time.Second
 
-// ServerProperties implements database.External. The servers are those of ZooKeeper.
 func (*HBase) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropQuorum: strings.Join(servers, ",")}
 }
@@ -219,12 +214,10 @@ func (d *HBase) ServerVersion(ctx context.Context, _ string, properties map[stri
 	return strings.Join(lines, ""), errors.Join(err, c.Close())
 }
 
-// Count implements load.Counter.
 func (c *client) Count(ctx context.Context, table string) (int64, error) {
 	return admin{c.bridge}.countRows(ctx, table)
 }
 
-// DropTable implements load.Dropper.
 func (c *client) DropTable(ctx context.Context, table string) error {
 	_, err := admin{c.bridge}.query(ctx, "drop", table)
 	return err

@@ -165,7 +165,8 @@ func start(ctx context.Context, env database.Env) (database.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, env), options: o, halted: make(map[string]bool), exclude: make(map[string]bool), nameNodeReady: make(chan struct{})}
+	c := &cluster{Cluster: daemon.NewCluster[host.Host](Name, env), options: o,
+		halted: make(map[string]bool), exclude: make(map[string]bool), nameNodeReady: make(chan struct{})}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}

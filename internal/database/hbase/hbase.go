@@ -93,7 +93,6 @@ func (*HBase) Check(nodes int, options database.Options) error {
 	return err
 }
 
-// Fixed implements database.Anchored.
 func (*HBase) Fixed(nodes []string, given database.Options) map[string]string {
 	if len(nodes) == 0 {
 		return nil

@@ -360,7 +360,6 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	})
 }
 
-// Revive implements database.Cluster. It returns when the member is listed and has its share of regions.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return c.RunRevive(ctx, node, func(ctx context.Context, node host.Host) error {
 		if !c.isHalted(node) {

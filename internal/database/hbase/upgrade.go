@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 )
 
@@ -100,22 +103,27 @@ func (u serverUpgrade) Revive(ctx context.Context, node host.Host) error {
 }
 
 // queryVersion returns the version of a node's RegionServer. On the first node, the version is that of the master
-// if they differ.
+// if they differ. The master does not tell the versions of RegionServers: they are read from their logs.
 func (c *cluster) queryVersion(ctx context.Context, node host.Host) (string, error) {
-	s, err := c.admin.queryState(ctx)
+	if node.Name() == c.firstNode().Name() {
+		master, err := c.admin.query(ctx, "version")
+		if err == nil && len(master) != 1 {
+			err = fmt.Errorf("asking hbase for version: %w: %q", errProtocol, master)
+		}
+		if err != nil || master[0] != c.Installation(node.Name()).Version {
+			return strings.Join(master, " "), err
+		}
+	}
+	log, err := files.Read(ctx, node.Files(), filepath.Join(c.site(node).dir, regionServer.name+".log"))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("reading the version of the RegionServer on %s: %w", node.Name(), err)
 	}
-	versions, err := c.admin.query(ctx, "versions", serverOn(s.live, node.Addr()))
-	if err != nil {
-		return "", err
+	versions := loggedVersion.FindAllStringSubmatch(log, -1)
+	if len(versions) == 0 {
+		return "", fmt.Errorf("the log of the RegionServer on %s has no version", node.Name())
 	}
-	if len(versions) != 2 {
-		return "", fmt.Errorf("asking hbase for versions: %w: %q", errProtocol, versions)
-	}
-	own, master := versions[0], versions[1]
-	if node.Name() == c.firstNode().Name() && master != c.Installation(node.Name()).Version {
-		return master, nil
-	}
-	return own, nil
+	return versions[len(versions)-1][1], nil
 }
+
+// loggedVersion matches what a server of HBase logs when it starts: "INFO VersionInfo HBase 2.6.4-hadoop3".
+var loggedVersion = regexp.MustCompile(`VersionInfo HBase (\S+)`)

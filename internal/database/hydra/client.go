@@ -171,7 +171,6 @@ func (w *worker) Count(ctx context.Context, table string) (int64, error) {
 	return n, classifyError(err)
 }
 
-// DropTable implements load.Dropper.
 func (w *worker) DropTable(ctx context.Context, table string) error {
 	return classifyError(w.nextClient().DropTable(ctx, table, hydraclient.Ack(api.Applied), w.count))
 }

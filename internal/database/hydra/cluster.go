@@ -115,7 +115,6 @@ func (c *cluster) dropMember(m *member) error {
 	return m.admin.Close()
 }
 
-// Properties implements database.Cluster. A witness is no endpoint.
 func (c *cluster) Properties() map[string]string {
 	var endpoints []string
 	for _, m := range c.All() {

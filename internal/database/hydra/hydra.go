@@ -70,7 +70,6 @@ func (*Hydra) Find(_, from string) (database.Installation, error) {
 	return database.Installation{Database: Name, Version: in.Version, Programs: in.Programs}, nil
 }
 
-// Properties implements database.Configurable.
 func (*Hydra) Properties() []string { return Properties() }
 
 func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
@@ -85,12 +84,10 @@ func (d *Hydra) Open(ctx context.Context, properties map[string]string) (load.Cl
 	return openClient(ctx, s, &d.clients)
 }
 
-// ServerProperties implements database.External.
 func (*Hydra) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropEndpoints: strings.Join(servers, ",")}
 }
 
-// ServerVersion implements database.External.
 func (*Hydra) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
 	s, err := parseSettings(properties)
 	if err != nil {

@@ -181,12 +181,10 @@ func (c *cluster) checkForgotten(ctx context.Context, m *member) error {
 	return nil
 }
 
-// Halt implements database.Cluster. SIGTERM has a leader hand over first.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	return daemon.HaltMember(ctx, &c.MemberList, node.Name(), manner)
 }
 
-// Revive implements database.Cluster. It returns when a linearizable read succeeds at the member.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	run := func(ctx context.Context, m *member) error { return c.startProcess(ctx, m, false) }
 	serves := func(ctx context.Context, m *member) error { return m.checkServing(ctx) }

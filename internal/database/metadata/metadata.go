@@ -78,7 +78,6 @@ func (*Metadata) Fixed(nodes []string, o database.Options) map[string]string {
 	return fixed
 }
 
-// Frail implements database.Frail.
 func (*Metadata) Frail(nodes int, o database.Options) string {
 	if parsed, err := parseOptions(o); err == nil && !parsed.resizable() {
 		return "a server that is lost takes its part of the tree with it"
@@ -98,7 +97,6 @@ func (*Metadata) Find(_, from string) (database.Installation, error) {
 	return database.Installation{Database: Name, Version: in.Version, Programs: in.Programs}, nil
 }
 
-// Properties implements database.Configurable.
 func (*Metadata) Properties() []string { return Properties() }
 
 func (*Metadata) Open(ctx context.Context, properties map[string]string) (load.Client, error) {

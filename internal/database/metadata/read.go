@@ -18,7 +18,6 @@ const (
 	scanBatch = 100
 )
 
-// Read implements load.Client. A record with the last seen fields needs one request.
 func (w *worker) Read(ctx context.Context, table, key string, fields []string, dst []load.Field) ([]load.Field, error) {
 	var found [][]load.Field
 	var err error

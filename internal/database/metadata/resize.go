@@ -137,7 +137,6 @@ func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Mann
 	})
 }
 
-// Revive implements database.Cluster. It returns when every replica of the node serves an agreed read.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	return c.RunRevive(ctx, node, func(ctx context.Context, _ *replica) error {
 		return daemon.ForEach(ctx, c.AllOn(node.Name()), func(ctx context.Context, _ int, r *replica) error {

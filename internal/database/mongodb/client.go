@@ -208,7 +208,6 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return nil
 }
 
-// DropTable implements load.Dropper.
 func (c *client) DropTable(ctx context.Context, table string) error {
 	coll, ctx, cancel, err := c.beginOperation(ctx, table)
 	if err != nil {

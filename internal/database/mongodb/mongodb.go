@@ -75,7 +75,6 @@ func (*MongoDB) Capabilities() database.Capabilities {
 	}
 }
 
-// Frail implements database.Frail.
 func (*MongoDB) Frail(nodes int, options database.Options) string {
 	if o, err := parseOptions(nodes, options); err != nil || !o.sharded || o.replicas > 1 {
 		return ""
@@ -131,15 +130,12 @@ type Pool struct {
 	drivers database.ClientPool[settings, *driverClient]
 }
 
-// Properties implements database.Configurable.
 func (*Pool) Properties() []string { return Properties() }
 
-// ServerProperties implements database.External. Give mongodb.url for a replica set.
 func (*Pool) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropURL: "mongodb://" + strings.Join(servers, ",") + "/" + databaseName}
 }
 
-// ServerVersion implements database.External.
 func (*Pool) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
 	s, err := parseSettings(properties)
 	if err != nil {
@@ -152,13 +148,15 @@ func (*Pool) ServerVersion(ctx context.Context, server string, properties map[st
 	defer func() { err = errors.Join(err, disconnect(c.client)) }()
 	var found struct {
 		Version  string `bson:"version"`
-		FerretDB string `bson:"ferretdbVersion"` // which reports the version of MongoDB that it resembles, too
+		FerretDB struct {
+			Version string `bson:"version"`
+		} `bson:"ferretdb"` // which reports the version of MongoDB that it resembles, too
 	}
 	if err := c.client.Database("admin").RunCommand(ctx, bson.D{{Key: "buildInfo", Value: 1}}).Decode(&found); err != nil {
 		return "", err
 	}
-	if found.FerretDB != "" {
-		return "FerretDB " + found.FerretDB, nil
+	if v := found.FerretDB.Version; v != "" {
+		return "FerretDB " + v, nil
 	}
 	return found.Version, nil
 }

@@ -246,7 +246,6 @@ func (c *cluster) checkRemoved(ctx context.Context, gone *server, left []string)
 	return nil
 }
 
-// Halt implements database.Cluster. It first stops servers on which no other server depends.
 func (c *cluster) Halt(ctx context.Context, node host.Host, manner database.Manner) error {
 	return c.RunHalt(ctx, node, func(ctx context.Context, _ *server) error {
 		servers := c.AllOn(node.Name())

@@ -67,7 +67,6 @@ func (d *Driver) Open(ctx context.Context, properties map[string]string) (load.C
 	return c, nil
 }
 
-// ServerVersion implements database.External.
 func (d *Driver) ServerVersion(ctx context.Context, server string, properties map[string]string) (string, error) {
 	s, err := parseSettings(properties)
 	if err != nil {

@@ -45,7 +45,7 @@ type Group interface {
 	// Restore starts a halted member again behind the running ones, or begins the group from it if none runs. It
 	// fails with ErrBehind or ErrNoGroup if the group must begin again from another choice of members.
 	Restore(ctx context.Context, s *Server) error
-	// Restart begins the group again from the most advanced of s and the running servers, of which none serves.
+	// Restart begins the group again from the most advanced of s and the running servers; none of them serves.
 	Restart(ctx context.Context, s *Server, running []*Server) error
 }
 
@@ -210,7 +210,6 @@ func (s *GroupCluster) Ready(ctx context.Context) error {
 	return s.group.CheckAgreement(ctx, s.All())
 }
 
-// Members implements database.Cluster. Every member holds all data.
 func (s *GroupCluster) Members(ctx context.Context) ([]database.Member, error) {
 	servers := s.All()
 	members := make([]database.Member, len(servers))
@@ -237,7 +236,6 @@ func (s *GroupCluster) Members(ctx context.Context) ([]database.Member, error) {
 	return members, nil
 }
 
-// OpenMember implements database.Replicated. Members without a majority also answer.
 func (s *GroupCluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	server := s.On(node)
 	if server == nil {

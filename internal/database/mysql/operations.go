@@ -238,7 +238,6 @@ func (c *Client) runWrite(ctx context.Context, name string, text func(*link, *ta
 	return nil
 }
 
-// DropTable implements load.Dropper.
 func (c *Client) DropTable(ctx context.Context, table string) error {
 	l, err := c.beginOperation(ctx, true)
 	if err != nil {

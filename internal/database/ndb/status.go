@@ -109,7 +109,6 @@ func (c *cluster) findSQL(ctx context.Context) (*mysql.Server, error) {
 	})
 }
 
-// Count implements database.Cluster. Every SQL node sees the same rows.
 func (c *cluster) Count(ctx context.Context) (int64, error) {
 	s, err := c.findSQL(ctx)
 	if err != nil {

@@ -229,7 +229,6 @@ func (c *client) Delete(ctx context.Context, table, key string) error {
 	return err
 }
 
-// DropTable implements load.Dropper.
 func (c *client) DropTable(ctx context.Context, table string) error {
 	s, err := c.beginOperation(ctx, false)
 	if err != nil {

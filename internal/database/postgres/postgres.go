@@ -61,7 +61,6 @@ func (*Postgres) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
 }
 
-// Properties implements database.Configurable.
 func (*Postgres) Properties() []string { return Properties() }
 
 func (d *Postgres) Open(ctx context.Context, properties map[string]string) (load.Client, error) {
@@ -72,7 +71,6 @@ func (d *Postgres) Open(ctx context.Context, properties map[string]string) (load
 	return d.openClient(ctx, s)
 }
 
-// ServerProperties implements database.External.
 func (*Postgres) ServerProperties(servers []string, _ string) map[string]string {
 	return map[string]string{PropHosts: strings.Join(servers, ",")}
 }

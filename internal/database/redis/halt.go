@@ -72,7 +72,6 @@ func (m *member) saveAndShutDown(ctx context.Context) error {
 	}
 }
 
-// Revive implements database.Cluster. It returns when all members report that the member serves.
 func (c *cluster) Revive(ctx context.Context, node host.Host) error {
 	fail := func(err error) error { return fmt.Errorf("reviving %s on %s: %w", c.kind.name, node.Name(), err) }
 	m := c.On(node.Name())
@@ -164,7 +163,6 @@ func (c *cluster) checkNoneHalted() error {
 
 var _ database.UpgradableCluster = (*cluster)(nil)
 
-// Upgrades implements database.Upgradable.
 func (d *Redis) Upgrades() database.Upgrades {
 	return database.Upgrades{Recipes: d.kind.recipes, Steps: d.kind.upgrades, Rule: "the makers support newer releases only"}
 }

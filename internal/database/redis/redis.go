@@ -70,7 +70,6 @@ func (d *Redis) Name() string { return d.kind.name }
 // memory is for 20,000 records of 1 kB and half as much for the rewrite of the append-only file, in bytes.
 const memory = 32 << 20
 
-// Capabilities implements database.Database. Three masters are needed to agree on a failure.
 func (*Redis) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
@@ -108,7 +107,6 @@ func (d *Redis) Find(version, from string) (database.Installation, error) {
 	return database.Find(d.kind.recipes, version, from)
 }
 
-// Properties implements database.Configurable.
 func (*Redis) Properties() []string { return Properties() }
 
 // Open implements database.Database. Of the workload's properties only scanproportion matters.

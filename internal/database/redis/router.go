@@ -59,7 +59,8 @@ func newRouter(ctx context.Context, s settings) (*router, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &router{settings: s, login: login, index: prefixedIndex(s.prefix), clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
+	r := &router{settings: s, login: login, index: prefixedIndex(s.prefix),
+		clients: map[string]*goredis.Client{}, stale: make(chan struct{}, 1)}
 	r.nodes.Store(new([]string))
 	for i := range r.owner {
 		r.owner[i].Store(-1)

@@ -22,12 +22,10 @@ var (
 // scanBatch is the number of keys that a server looks at for one SCAN, and the most that one UNLINK removes.
 const scanBatch = 1000
 
-// ServerProperties implements database.External. The keys of a table have its name as prefix.
 func (*Redis) ServerProperties(servers []string, table string) map[string]string {
 	return map[string]string{PropHosts: strings.Join(servers, ","), PropPrefix: table + ":"}
 }
 
-// ServerVersion implements database.External.
 func (d *Redis) ServerVersion(ctx context.Context, server string, properties map[string]string) (_ string, err error) {
 	s, err := parseSettings(properties)
 	if err != nil {

@@ -163,7 +163,6 @@ func (e *Engine) plan(changes []link.Change) ([]step, error) {
 	return steps, nil
 }
 
-// Stats implements link.Engine. All links are sorted by ID.
 func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

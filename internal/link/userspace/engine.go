@@ -73,13 +73,11 @@ func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 	return err
 }
 
-// Set implements link.Engine. All changes apply between the same two packets.
 func (e *Engine) Set(ctx context.Context, changes []link.Change) error {
 	_, err := e.call(ctx, request{Op: opSet, Changes: changes})
 	return err
 }
 
-// Stats implements link.Engine. All links are sorted by ID.
 func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	r, err := e.call(ctx, request{Op: opStats, IDs: ids})
 	return r.Stats, err

@@ -188,7 +188,6 @@ func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
 	})
 }
 
-// LinkStats implements machine.Links. Links are in the order in which the machines report them.
 func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
 	if p.fleet.IsSingle() {
 		return p.lead().LinkStats(ctx, ids...)
@@ -254,7 +253,6 @@ func bothPaths(a, b link.PathStats) link.PathStats {
 	}
 }
 
-// Lateness implements machine.Links. It returns the worst of all machines.
 func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
 	all := make([]link.Lateness, len(p.parts))
 	err := p.each(func(i int, x machine.Part) (err error) {
@@ -302,7 +300,6 @@ const (
 	tries = 5
 )
 
-// MeasureTrain implements machine.Measurer. A train between machines is measured at both ends.
 func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (came probe.TrainResult, err error) {
 	i, err := p.index(t.From.Node)
 	if err != nil {

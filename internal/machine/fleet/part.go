@@ -205,7 +205,6 @@ func mergeSettings(all []machine.Facts) map[string]string {
 	return merged
 }
 
-// MakeNodes implements machine.Nodes. It also connects machines whose nodes are linked.
 func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
 	err := distribute(ctx, p, nodes, func(n machine.NodeSpec) string { return n.Name }, machine.Part.MakeNodes)
 	if err != nil || p.fleet.IsSingle() {
@@ -232,7 +231,6 @@ func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
 	return h, p.fleet.nameError(i, err)
 }
 
-// SetNames implements machine.Nodes. All machines know all names.
 func (p *part) SetNames(ctx context.Context, names []machine.NameRecord) error {
 	return p.each(func(_ int, x machine.Part) error { return x.SetNames(ctx, names) })
 }

@@ -146,7 +146,6 @@ type NamespaceHost interface {
 	Do(f func() error) error
 }
 
-// DialInside implements Host.Dial for a host whose network do enters.
 func DialInside(ctx context.Context, do func(f func() error) error, network, addr string) (conn net.Conn, err error) {
 	if !strings.HasPrefix(network, "unix") {
 		if _, err := netip.ParseAddrPort(addr); err != nil {

@@ -202,7 +202,6 @@ var _ strict.Decoder = (*Ref)(nil)
 // IsSet reports whether machines are given.
 func (g Ref) IsSet() bool { return g.File != "" || g.List != nil }
 
-// DecodeNode implements strict.Decoder. A scalar is a path.
 func (g *Ref) DecodeNode(n *strict.Node, path string, report func(strict.Problem)) {
 	switch n.Kind {
 	case strict.Text:

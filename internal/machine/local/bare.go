@@ -35,7 +35,6 @@ type BareMachine struct {
 
 var _ machine.Machine = BareMachine{}
 
-// Prepare implements machine.Machine. The directory Dir/lab must not exist.
 func (m BareMachine) Prepare(_ context.Context, a machine.PartSpec) (machine.Part, error) {
 	dir := filepath.Join(m.Dir, a.Lab)
 	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
@@ -71,7 +70,6 @@ type barePart struct {
 	hosts   map[string]host.Host
 }
 
-// MakeNodes implements machine.Nodes. Limits of nodes are refused.
 func (p *barePart) MakeNodes(_ context.Context, nodes []machine.NodeSpec) error {
 	for _, n := range nodes {
 		if n.CPU > 0 || n.Memory > 0 || n.Volume.Enabled() {

@@ -172,7 +172,6 @@ func (p *part) found(ctx context.Context) (err error) {
 	return err
 }
 
-// Open implements machine.Machine. It enters the user namespace of a rootless part.
 func (m *Machine) Open(_ context.Context, lab string) (machine.Part, error) {
 	p := &part{machine: m, place: m.store.Lab(lab), journal: &journal.Journal{}}
 	var err error

@@ -210,7 +210,6 @@ func (p *process) over() bool {
 	}
 }
 
-// Stop implements host.Process. At the end of ctx the agent kills the process.
 func (p *process) Stop(ctx context.Context, grace time.Duration) error {
 	if p.over() {
 		return nil

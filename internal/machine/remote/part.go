@@ -184,7 +184,6 @@ func (p *part) Close() error { return p.call(context.Background(), "/part/close"
 
 func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
 
-// Ended implements machine.Part. It is also closed if the machine is lost.
 func (p *part) Ended() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

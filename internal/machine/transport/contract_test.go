@@ -13,9 +13,9 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/inventory"
-	"skerry/internal/machine/machinetest"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/testhost"
+	"skerry/test/machinetest"
 )
 
 // sites counts the sites of this process.

@@ -18,10 +18,10 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/inventory"
-	"skerry/internal/machine/machinetest"
 	"skerry/internal/machine/remote"
 	"skerry/internal/testkit"
 	"skerry/internal/testkit/testhost"
+	"skerry/test/machinetest"
 )
 
 // ssh replaces the real one in PATH: it runs the command here, like a login shell that prints a message. The tests on

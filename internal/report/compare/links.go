@@ -33,7 +33,6 @@ type LinkFigure struct {
 	trials int
 }
 
-// String implements fmt.Stringer.
 func (f LinkFigure) String() string {
 	switch {
 	case f.trials == 0:

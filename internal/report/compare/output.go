@@ -118,7 +118,6 @@ func (r Report) Text(w io.Writer, all bool) error {
 	return p.Flush()
 }
 
-// String implements fmt.Stringer.
 func (s Side) String() string {
 	text := fmt.Sprintf("%s, cell %d: %s; %s", s.Run, s.Cell, describeParameters(s.Parameters), report.Plural(len(s.Trials), "repetition"))
 	if s.Suspect {

@@ -69,7 +69,6 @@ func (f Folder) readData(step, ext string) ([]byte, error) {
 	return b, nil
 }
 
-// Points implements PageSource.
 func (f Folder) Points(step string) ([]Point, error) {
 	b, err := f.readData(step, overExt)
 	if err != nil {
@@ -86,7 +85,6 @@ func (f Folder) Points(step string) ([]Point, error) {
 	return points, nil
 }
 
-// Rows implements PageSource.
 func (f Folder) Rows(step string) ([]Row, error) {
 	b, err := f.readData(step, dataExt)
 	if err != nil {
@@ -99,7 +97,6 @@ func (f Folder) Rows(step string) ([]Row, error) {
 	return rows, nil
 }
 
-// Papers implements PageSource. An empty item returns all values.
 func (f Folder) Papers(item string) (out []DocumentValue, err error) {
 	b, err := os.ReadFile(f.dataPath(papersFile))
 	if err != nil {
@@ -301,7 +298,6 @@ func (f Folder) isMeasured(s Step) (bool, error) {
 	return true, nil
 }
 
-// Progress implements PageSource.
 func (f Folder) Progress(name string) (measured, all int, err error) {
 	plan, err := f.loadPlan()
 	if err != nil {

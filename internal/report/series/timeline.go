@@ -291,7 +291,6 @@ const (
 // Number is written to JSON with few digits, NaN and infinity as null.
 type Number float64
 
-// MarshalJSON implements json.Marshaler.
 func (n Number) MarshalJSON() ([]byte, error) { return appendNumber(nil, float64(n), digits), nil }
 
 // Values is a list of numbers.

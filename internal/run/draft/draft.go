@@ -139,10 +139,8 @@ type Day struct {
 	Any bool `json:"any"`
 }
 
-// NeedsName implements File.
 func (n Needs) NeedsName() string { return n.Name }
 
-// YAML implements File.
 func (n Needs) YAML() (string, error) {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }

@@ -73,7 +73,6 @@ func (d Experiment) eventTimes(i int) (at, lasts unit.Duration, err error) {
 	return unit.Duration(part * time.Duration(2*i+1)), unit.Duration(part), nil
 }
 
-// NeedsName implements File.
 func (d Experiment) NeedsName() string { return "" }
 
 // Check validates the draft as a file at path and returns its text. The error is the first mistake.

@@ -41,7 +41,9 @@ func (s Service) CheckReady(ctx context.Context, reach hydraclient.Config) error
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{DisableKeepAlives: true, DialTLSContext: dialtls.DialContext(s.Host.Dial, reach.TLS), DialContext: s.Host.Dial}
+	transport := &http.Transport{
+		DisableKeepAlives: true, DialTLSContext: dialtls.DialContext(s.Host.Dial, reach.TLS), DialContext: s.Host.Dial,
+	}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		return err

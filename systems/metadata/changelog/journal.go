@@ -110,7 +110,6 @@ func (j *Journal) Append(ctx context.Context, record []byte) (any, error) {
 	}
 }
 
-// Close implements Log. It waits for a running snapshot.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	closed := j.closed

@@ -93,7 +93,6 @@ func checkName(name string) error {
 // maxHops is the number of virtual directories that a command follows before the map counts as circular.
 const maxHops = 64
 
-// Do implements metadata.Service. Consecutive commands for the same server are sent together.
 func (r *Router) Do(ctx context.Context, commands []metadata.Command) []metadata.Result {
 	if metadata.RequestFrom(ctx).Again {
 		return r.doAgain(ctx, commands)

@@ -115,7 +115,6 @@ func (n *node) stat() (metadata.Entry, error) {
 	return r.Entries[0], nil
 }
 
-// Setattr implements fs.NodeSetattrer. The owner cannot change.
 func (n *node) Setattr(ctx context.Context, f fs.FileHandle, in *fuse.SetAttrIn, out *fuse.AttrOut) syscall.Errno {
 	if uid, ok := in.GetUID(); ok && uid != n.uid {
 		return syscall.EPERM
@@ -338,7 +337,6 @@ func (n *node) store() syscall.Errno {
 // Flush implements fs.FileFlusher: the program closes the file and gets the error.
 func (h *handle) Flush(context.Context) syscall.Errno { return h.n.flush() }
 
-// Fsync implements fs.FileFsyncer. Acknowledged changes are durable.
 func (h *handle) Fsync(context.Context, uint32) syscall.Errno { return h.n.flush() }
 
 func (h *handle) Release(context.Context) syscall.Errno {

@@ -83,20 +83,6 @@ export interface Changes {
   worst?: Unconfirmed
 }
 
-/** Command is a command of the user that has ended. */
-export interface Command {
-  /** do, until or undo */
-  name: string
-  /** with the template filled in */
-  text: string
-  /**
-   * exit is the exit status, -1 if a signal ended the command. Output is the end of its output. Of until they are
-   * those of the last try.
-   */
-  exit: number
-  output?: string
-}
-
 /** Condition is the condition of a link or a node. */
 export type Condition = (typeof everyCondition)[number]
 export const everyCondition = ['up', 'changed', 'down'] as const
@@ -605,6 +591,20 @@ export interface PoolSecond extends Second {
   pool: string
 }
 
+/** RanCommand is a command of the user that has ended. */
+export interface RanCommand {
+  /** do, until or undo */
+  name: string
+  /** with the template filled in */
+  text: string
+  /**
+   * exit is the exit status, -1 if a signal ended the command. Output is the end of its output. Of until they are
+   * those of the last try.
+   */
+  exit: number
+  output?: string
+}
+
 /**
  * Recovery compares the seconds from an event to the next event, or to the end of the measurement, with the seconds
  * before it. docs/recovery.md defines every figure.
@@ -709,7 +709,7 @@ export interface Step {
   /** observed is what the emulator observed after a change of links; nil if nothing was observed. */
   observed?: Observed
   /** commands are the commands of the user that the step ran. */
-  commands?: Command[]
+  commands?: RanCommand[]
 }
 
 /**

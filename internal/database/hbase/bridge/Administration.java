@@ -95,8 +95,6 @@ final class Administration {
     switch (words[0]) {
       case "status":
         return status(admin);
-      case "versions":
-        return versions(admin, ServerName.valueOf(words[1]));
       case "create":
         create(admin, words);
         return List.of();
@@ -183,16 +181,6 @@ final class Administration {
     }
     m.getRegionStatesInTransition().forEach(r -> lines.add("transition\t" + r.toDescriptiveString()));
     return lines;
-  }
-
-  /** The version of a RegionServer, and that of the master. */
-  private static List<String> versions(AsyncAdmin admin, ServerName server) throws Exception {
-    ClusterMetrics m =
-        admin
-            .getClusterMetrics(
-                EnumSet.of(ClusterMetrics.Option.LIVE_SERVERS, ClusterMetrics.Option.HBASE_VERSION))
-            .get();
-    return List.of(m.getLiveServerMetrics().get(server).getVersion(), m.getHBaseVersion());
   }
 
   /** create TABLE FAMILY DURABILITY SPLIT...; a table that exists stays as it is. */
