@@ -58,6 +58,8 @@ type Capabilities struct {
 	LeaveAbrupt bool `json:"leave_abrupt"`
 	// LazyTables means that a table exists only while it has records: a client that connects creates nothing.
 	LazyTables bool `json:"lazy_tables,omitempty"`
+	// NoLogin means that clients have neither users nor TLS.
+	NoLogin bool `json:"no_login,omitempty"`
 	// Restart means that a halted member keeps its data and can be revived.
 	Restart bool `json:"restart"`
 	// MinNodes is the smallest cluster, MaxNodes the largest (0: no limit).

@@ -53,7 +53,8 @@ type ClusterSpec struct {
 	// Down is a command that removes the cluster after the trial: also after a failure, after Ctrl-C, and at the next start
 	// after skerry was killed.
 	Down string `yaml:"down" json:"down,omitempty"`
-	// Dir is the directory of these commands, relative to this file; by default it is that of this file.
+	// Dir is the directory of these commands and of the files of password and tls, relative to this file; by default it is
+	// that of this file.
 	Dir string `yaml:"dir" json:"dir,omitempty"`
 	// Timeout bounds each of these commands, and the time until all servers accept connections.
 	Timeout         unit.Duration `yaml:"timeout" json:"timeout" jsonschema:"default=5m"`
@@ -155,7 +156,6 @@ const connectTimeout = 5 * time.Second
 type Database struct {
 	database.External
 	spec ClusterSpec // with the full path of the commands' directory
-	dir  string      // of the file: that of passwords and certificates
 }
 
 // New returns the database d for the cluster of a spec in a file in dir.
@@ -168,7 +168,7 @@ func New(d database.Database, s ClusterSpec, dir string) (*Database, error) {
 	if !filepath.IsAbs(s.Dir) {
 		s.Dir = filepath.Join(dir, s.Dir)
 	}
-	return &Database{External: e, spec: s, dir: dir}, nil
+	return &Database{External: e, spec: s}, nil
 }
 
 var _ database.Configurable = (*Database)(nil)
@@ -201,7 +201,10 @@ func (d *Database) Check(_ int, options database.Options) error {
 // and files.
 func (d *Database) CheckAccess() map[string]error {
 	mistakes := map[string]error{}
-	if key, err := database.CheckAccess(d.spec.Property(d.dir)); err != nil {
+	if d.External.Capabilities().NoLogin && d.spec.Access != (database.Access{}) {
+		mistakes[""] = advice.With(fmt.Errorf("clients of %s do not log in and have no TLS here", d.Name()), "remove user, password and tls")
+	}
+	if key, err := database.CheckAccess(d.spec.Property(d.spec.Dir)); err != nil {
 		mistakes[key] = err
 	}
 	for name, value := range d.spec.Properties {
@@ -243,7 +246,7 @@ func (d *Database) clientProperties(servers []string, table string) map[string]s
 	properties := d.ServerProperties(servers, table)
 	maps.Copy(properties, d.spec.Properties)
 	maps.Copy(properties, d.tableProperties(servers, table))
-	properties[database.PropAccess] = d.spec.Property(d.dir)
+	properties[database.PropAccess] = d.spec.Property(d.spec.Dir)
 	return properties
 }
 

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"skerry/internal/database"
 	"skerry/internal/database/external"
+	"skerry/internal/database/hbase"
 	"skerry/internal/database/redis"
 )
 
@@ -17,6 +19,17 @@ func TestRefusePassword(t *testing.T) {
 		if err := external.RefusePassword(name, value); (err != nil) != refused {
 			t.Errorf("%s: %v", property, err)
 		}
+	}
+}
+
+func TestLoginIsRefusedWithoutUsers(t *testing.T) {
+	s := external.ClusterSpec{Servers: []string{"10.0.0.1:2181"}, Access: database.Access{User: "skerry"}}
+	d, err := external.New(hbase.New(), s, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.CheckAccess()[""]; err == nil || !strings.Contains(err.Error(), "hbase do not log in") {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -85,7 +85,8 @@ func (*HBase) Name() string { return Name }
 const memberMemory = 560 * mib
 
 func (*HBase) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, NoLogin: true, Restart: true,
+		MinNodes: 1, Memory: memberMemory}
 }
 
 func (*HBase) Check(nodes int, options database.Options) error {

@@ -50,7 +50,8 @@ var _ database.External = (*Hydra)(nil)
 func (*Hydra) Name() string { return Name }
 
 func (*Hydra) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, NoLogin: true, Restart: true,
+		MinNodes: 1, Memory: memory}
 }
 
 func (*Hydra) Check(nodes int, o database.Options) error {

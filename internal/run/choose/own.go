@@ -41,6 +41,11 @@ func (n Needs) checkConsidered(report func(path, hint, format string, args ...an
 			report(at+".name", "give it another name", "two clusters are named %s", o.Name)
 		}
 	}
+	own := slices.ContainsFunc(n.Consider, func(o Considered) bool { return o.Database != nil })
+	if commands := n.Commands(); own && n.usesLab() && len(commands) > 0 {
+		report("bad_days", "compare own clusters in a choice of their own",
+			"%s would act on your clusters while databases in the cloud are measured", commands[0])
+	}
 }
 
 // usesLab reports whether any candidate is a database that Skerry runs in the cloud.
@@ -169,11 +174,17 @@ func (c *Contest) NeedsLab() bool {
 	return slices.ContainsFunc(c.Candidates, func(x Candidate) bool { return x.Own == "" })
 }
 
-// FirstCommand returns a command of the user that a trial runs, "" for none.
+// FirstCommand returns a command of the user that a trial runs, or a secret of this machine that it uses, "" for none.
 func (c *Contest) FirstCommand() string {
 	for _, x := range c.Candidates {
-		if len(x.Commands) > 0 {
-			return x.Commands[0]
+		used := x.Commands
+		if x.own != nil {
+			used = append(slices.Clone(used), x.own.Cluster.Secret())
+		}
+		for _, line := range used {
+			if line != "" {
+				return line
+			}
 		}
 	}
 	return ""

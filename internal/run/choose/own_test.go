@@ -76,7 +76,7 @@ func TestOwnClustersOnly(t *testing.T) {
 	text := "load: {target: 50}\nmust: [p99 < 400ms]\nprefer: [p99]\nconsider: [" + ownAurora +
 		", {name: ours, database: {name: slow, cluster: ['127.0.0.1:1']}}]\n"
 	c := plan(t, t.TempDir(), text)
-	if c.NeedsLab() || c.FirstCommand() != "./servers" {
+	if c.NeedsLab() || c.FirstCommand() != "servers_from: ./servers" {
 		t.Errorf("needs a lab: %v, runs %q", c.NeedsLab(), c.FirstCommand())
 	}
 	if err := c.Run(t.Context(), measure(t, &count), silent); err != nil {
