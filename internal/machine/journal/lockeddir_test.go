@@ -52,3 +52,20 @@ func TestSweepSparesNewDirectories(t *testing.T) {
 		t.Errorf("%s was left", filepath.Dir(root))
 	}
 }
+
+// The directory above the root has the directories of labs, whose servers run as other users.
+func TestOtherUsersReachDirectoryAboveRoot(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	c, err := NewLockedDir(t.Context(), filepath.Join(data, "clusters"), "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Remove(t.Context())
+	info, err := os.Stat(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := info.Mode().Perm(); m&0o005 != 0o005 {
+		t.Errorf("%s has mode %v", data, m)
+	}
+}
