@@ -13,7 +13,7 @@ import (
 
 // The requests of a lab to its machine are plain data: a lab comes up, works, changes and ends if all requests and
 // results pass through JSON.
-func TestLabRequestsArePlainData(t *testing.T) {
+func TestPlainData(t *testing.T) {
 	for name, prepare := range map[string]func(*Config){
 		"a service behind virtual addresses": func(*Config) {},
 		"babel over wireguard": func(c *Config) {

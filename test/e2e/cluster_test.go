@@ -192,7 +192,7 @@ func TestOwnClusterInChoice(t *testing.T) {
 	const cluster = "{name: mine, database: {name: redis, cluster: {servers_from: cat servers}}}"
 	alone := b.write("alone.yaml", own+"prefer: [p99]\nconsider: ["+cluster+"]\n")
 	r := b.run(0, "choose", alone, "--plan")
-	contains(t, r.stdout.String(), "mine (redis) at servers that cat servers prints", "runs here: cat servers", "up to 200 records")
+	contains(t, r.stdout.String(), "mine (redis) at servers that cat servers prints", "runs here: servers_from: cat servers", "up to 200 records")
 	r = b.command("choose", alone).start()
 	switch code := r.wait(); {
 	case code == 0:

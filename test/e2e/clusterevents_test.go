@@ -92,14 +92,21 @@ echo "$1" >>counts
 	if err := servers[0].client.ClusterMeet(b.t.Context(), host, port).Err(); err != nil {
 		b.t.Fatal(err)
 	}
-	for _, s := range servers[:2] {
-		b.await("the cluster at "+s.addr, func() bool {
-			info, err := s.client.ClusterInfo(b.t.Context()).Result()
-			return err == nil && strings.Contains(info, "cluster_state:ok")
-		})
-	}
+	b.awaitCluster(servers[:2])
 	return "{servers_from: 'head -n $(cat count) list | tr \" \" :', ready: 'set -- $(head -n 1 list); " + in.Programs["redis-cli"] +
 		" -h $1 -p $2 cluster info | grep -q cluster_state:ok', join: 'sh scale.sh {{.Count}}', leave: 'sh scale.sh {{.Count}}', timeout: 30s}"
+}
+
+// awaitCluster waits until servers are a cluster by themselves: each knows the others, and no server that has left.
+func (b *bench) awaitCluster(servers []ownServer) {
+	b.t.Helper()
+	known := fmt.Sprintf("cluster_known_nodes:%d\r", len(servers))
+	for _, s := range servers {
+		b.await("the cluster at "+s.addr, func() bool {
+			info, err := s.client.ClusterInfo(b.t.Context()).Result()
+			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, known)
+		})
+	}
 }
 
 // The events join and leave change the number of servers of the user's own cluster by its commands. The cluster has its
@@ -108,7 +115,9 @@ func TestOwnClusterGrowsAndShrinks(t *testing.T) {
 	b := newBench(t)
 	var servers []ownServer
 	for range 3 {
-		servers = append(servers, b.startServer(testkit.Address(t), "--cluster-enabled", "yes"))
+		addr := testkit.Address(t)
+		host, _, _ := strings.Cut(addr, ":")
+		servers = append(servers, b.startServer(addr, "--cluster-enabled", "yes", "--cluster-announce-ip", host))
 	}
 	cluster := b.resizable(servers...)
 	counts := func(want string) {
@@ -137,8 +146,16 @@ func TestOwnClusterGrowsAndShrinks(t *testing.T) {
 	if left, _ := filepath.Glob(b.path("data/clusters/*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
+	b.awaitCluster(servers[:2])
 	r := b.command("run", b.write("own.yaml", onCluster(cluster, "stop: {time: 60s}", "events: [{at: 300ms, join: {count: 1}}]"))).start()
-	b.await("the third server", func() bool { return exists(b.path("counts")) })
+	b.await("the third server", func() bool {
+		select {
+		case <-r.done:
+			t.Fatalf("the run ended before the server joined:\n%s%s", r.stdout.String(), r.stderr.String())
+		default:
+		}
+		return exists(b.path("counts"))
+	})
 	r.signal(syscall.SIGKILL)
 	r.wait()
 	next := b.run(0, "run", b.write("next.yaml", onCluster(cluster, brief)))

@@ -151,5 +151,13 @@ func (b *bench) startTwin() string {
 	if code := form.start().wait(); code != 0 {
 		b.t.Fatalf("redis-cli: exit %d\n%s%s", code, form.stdout.String(), form.stderr.String())
 	}
+	for _, s := range servers { // it answers CLUSTERDOWN until each node has seen a majority
+		host, _, _ := strings.Cut(s, ":")
+		b.await("the cluster at "+s, func() bool {
+			r := b.command("lab", "exec", "-l", "twin", "client", "--", in.Programs["redis-cli"], "-h", host, "cluster", "info")
+			r.cmd.Env = append(r.cmd.Env, in.Env...)
+			return r.start().wait() == 0 && strings.Contains(r.stdout.String(), "cluster_state:ok")
+		})
+	}
 	return `"` + strings.Join(servers, `", "`) + `"`
 }

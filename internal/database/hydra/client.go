@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"skerry/internal/database"
 	"skerry/internal/load"
@@ -59,12 +60,17 @@ var (
 	_ load.Counter = (*worker)(nil)
 )
 
+// openTimeout bounds the creation of a table on a cluster that Skerry did not start, which may never answer.
+const openTimeout = 10 * time.Second
+
 func openClient(ctx context.Context, s settings, clients *clientPool) (*worker, error) {
 	w, err := newWorker(ctx, s, nil, clients)
 	if err != nil {
 		return nil, err
 	}
 	if s.table != "" {
+		ctx, cancel := context.WithTimeout(ctx, openTimeout)
+		defer cancel()
 		err = w.nextClient().CreateTable(ctx, s.table, hydraclient.Ack(api.Applied), w.count)
 	} else {
 		_, err = w.nextClient().Tables(ctx, hydraclient.Read(api.Local), w.count)
