@@ -72,8 +72,12 @@ func RemoveOwnedDir(dir string) {
 	if err != nil || len(entries) != 1 || entries[0].Name() != Mark {
 		return
 	}
-	if os.Remove(filepath.Join(dir, Mark)) == nil {
-		_ = os.Remove(dir) // it may not be empty any more
+	if os.Remove(filepath.Join(dir, Mark)) != nil {
+		return
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		// Another process uses it again: it keeps its mark, so that its last user removes it.
+		_ = os.Symlink("made by skerry", filepath.Join(dir, Mark))
 	}
 }
 
