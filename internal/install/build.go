@@ -114,7 +114,7 @@ func (s Store) build(ctx context.Context, r Recipe, source Package, downloads, r
 	w := Workshop{Package: filepath.Join(downloads, source.File), Work: work, Root: root,
 		Say: func(format string, args ...any) { s.report("%s: %s", r.Key(), fmt.Sprintf(format, args...)) }}
 	if err := r.Build.Compile(ctx, w); err != nil {
-		return advice.With(fmt.Errorf("building %s: %w", r.Key(), err), "what is built stays in %s: the same command goes on with it", work)
+		return advice.With(fmt.Errorf("building %s: %w", r.Key(), err), "the finished part stays in %s: run the same command again to resume", work)
 	}
 	if err := os.RemoveAll(base); err != nil {
 		return fmt.Errorf("removing what was only needed to build: %w", err)

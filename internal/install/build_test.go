@@ -63,7 +63,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 		return os.WriteFile(filepath.Join(w.Root, "demo-server"), []byte("#!/bin/sh\n"), 0o755)
 	})
 	root := t.TempDir()
-	if err := s.build(t.Context(), r, source, s.Dir, root); !errors.Is(err, broken) || !strings.Contains(advice.Of(err), "goes on") {
+	if err := s.build(t.Context(), r, source, s.Dir, root); !errors.Is(err, broken) || !strings.Contains(advice.Of(err), "to resume") {
 		t.Fatalf("a build that broke off: %v (%s)", err, advice.Of(err))
 	}
 	if err := s.build(t.Context(), r, source, s.Dir, root); err != nil {

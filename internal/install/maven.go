@@ -55,7 +55,7 @@ func (s Store) fetchJars(ctx context.Context, database, downloads string, jars [
 			path := filepath.Join(downloads, j.File())
 			if err := download(gctx, base+"/"+j.Path(), path, j.Size); err != nil {
 				return advice.With(fmt.Errorf("fetching %s: %w", j, err),
-					"try again: it goes on where it stopped; a mirror is taken from ~/.m2/settings.xml or %s", mavenEnv)
+					"try again: the download resumes; a mirror is taken from ~/.m2/settings.xml or %s", mavenEnv)
 			}
 			if err := verify(path, j.pack()); err != nil {
 				return errors.Join(advice.With(fmt.Errorf("fetching %s: %w", j, err), "try again, or another mirror: %s", mavenEnv), os.Remove(path))

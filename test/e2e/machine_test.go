@@ -107,9 +107,12 @@ func leftoversOf(pid int) []string {
 	return out
 }
 
-// checkClean fails the test if anything remains on the machine.
+// checkClean fails the test if anything remains on the machine. A failed test may not have reached its own lab down.
 func (b *bench) checkClean() {
 	b.t.Helper()
+	if b.t.Failed() {
+		b.command("lab", "down", "--all").run()
+	}
 	for _, l := range b.leftovers() {
 		b.t.Errorf("left behind: %s", l)
 	}

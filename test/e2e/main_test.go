@@ -126,8 +126,15 @@ func (r *running) start() *running {
 func (r *running) clear() {
 	sweep := exec.Command(r.exe, "lab", "sweep")
 	sweep.Dir, sweep.Env = r.cmd.Dir, r.cmd.Env
-	if said, err := sweep.CombinedOutput(); err != nil {
-		r.t.Errorf("skerry lab sweep: %v: %s", err, said)
+	(&running{t: r.t, cmd: sweep}).run()
+}
+
+// run runs a command of the clean-up, which the end of the test does not stop. A failure is an error of the test.
+func (r *running) run() {
+	r.t.Helper()
+	r.cmd.Stdout, r.cmd.Stderr = &r.stdout, &r.stderr
+	if err := r.cmd.Run(); err != nil {
+		r.t.Errorf("skerry %v: %v: %s%s", r.cmd.Args[1:], err, r.stdout.String(), r.stderr.String())
 	}
 }
 

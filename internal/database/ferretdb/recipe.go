@@ -3,7 +3,6 @@ package ferretdb
 import (
 	"context"
 	_ "embed"
-	"regexp"
 
 	"skerry/internal/install"
 )
@@ -25,7 +24,7 @@ var Recipe = install.Recipe{
 	Prepare:     prepare,
 	Programs:    []string{Name, "postgres", "initdb"},
 	Dirs:        []string{"usr/lib/postgresql/*/bin"},
-	VersionArgs: []string{"--version"}, Version: findVersion,
+	VersionArgs: []string{"--version"}, Version: install.MatchVersion(`version: v([0-9]\S*)`),
 }
 
 // prepare makes the links that Debian's packages make when they are configured, or that stand for a path in a library,
@@ -41,14 +40,4 @@ func prepare(ctx context.Context, root string, progress func(string)) error {
 	return install.GoProgram{
 		Name: Name, Package: "github.com/FerretDB/FerretDB/v2/cmd/ferretdb", Module: module, Sums: sums,
 	}.Build(ctx, root, progress)
-}
-
-// versionPattern matches "version: v2.7.0".
-var versionPattern = regexp.MustCompile(`version: v([0-9]\S*)`)
-
-func findVersion(output string) string {
-	if m := versionPattern.FindStringSubmatch(output); m != nil {
-		return m[1]
-	}
-	return ""
 }

@@ -168,7 +168,7 @@ func (p *process) follow(a *openCall, out, err io.Writer) error {
 		}
 		switch kind {
 		case rpc.Out:
-			_, _ = out.Write(data) // who does not listen misses it, and the process goes on
+			_, _ = out.Write(data) // a reader that is gone does not stop the process
 		case rpc.Err:
 			_, _ = err.Write(data)
 		case rpc.Ended:
