@@ -208,8 +208,8 @@ func (s Step) EstimateTime(root string, quick bool) (time.Duration, bool, error)
 }
 
 // MeasuredTime returns how long the step took when its stored trials were measured, and false without data. It is
-// computed from the times at which trials started. A pause of more than two trials between two starts is an
-// interruption of the run and does not count.
+// computed from the times at which trials started. A pause of more than two trials and maxPause between two starts is
+// an interruption of the run and does not count.
 func (f Folder) MeasuredTime(s Step) (time.Duration, bool, error) {
 	rows, err := f.Rows(s.Name)
 	if errors.As(err, new(notMeasuredError)) {
@@ -226,8 +226,11 @@ func (f Folder) MeasuredTime(s Step) (time.Duration, bool, error) {
 	if !known {
 		return 0, false, nil
 	}
-	return sumGaps(rows, 2*(longest+e.FormationTime())), true, nil
+	return sumGaps(rows, 2*(longest+e.FormationTime())+maxPause), true, nil
 }
+
+// maxPause allows for audits and for trials that run in parallel: these start together, after all of them have ended.
+const maxPause = 10 * time.Minute
 
 // sumGaps adds the times between the starts of trials, without those above the limit, and a mean one for the last trial.
 func sumGaps(rows []Row, limit time.Duration) time.Duration {
