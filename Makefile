@@ -145,7 +145,7 @@ fetched-slow: build
 	$(TIMED) { bin/skerry install $(call wanted,slow) && go run ./test/oracle/fetch && test/vm/setup.sh; }
 RACE = $(call REQUIRE,slow) $(GOTEST) --raw-command -- env CGO_ENABLED=1 go test -json -race $(FLAGS)
 raced: build
-	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) $(LONG) $$(go list ./cmd/... ./internal/... | grep -vx $(ALONE)); }
+	$(TIMED) { $(RACE) $(ALONE) && $(RACE) -p 4 $(call wanted,suites-slow) $(LONG) $$(go list ./cmd/... ./internal/... ./systems/... | grep -vx $(ALONE)); }
 # Trials on an emulator with a fault that was built in, each of which must be suspect.
 planted: build
 	$(TIMED) $(call REQUIRE,slow) $(GOTEST) -- $(FLAGS) -tags planted -run TestPlantedFaults ./internal/run/trial

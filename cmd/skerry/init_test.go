@@ -8,7 +8,7 @@ import (
 
 	"skerry/cmd/internal/cli"
 	"skerry/internal/database/redis"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // Without a terminal, init asks nothing, and writes a valid experiment.

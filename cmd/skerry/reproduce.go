@@ -79,8 +79,8 @@ func (f reproduceFlags) folder() results.Folder { return results.Folder{Dir: f.r
 
 func (a *app) showPlan(f reproduceFlags, pages []results.PlanPage) error {
 	t := tabwriter.NewWriter(a.Out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "PAGE\tSTEP\tEXPERIMENT\tAT MOST ABOUT")
-	var sum time.Duration
+	fmt.Fprintln(t, "PAGE\tSTEP\tEXPERIMENT\tAT MOST ABOUT\tMEASURED IN")
+	var sum, total time.Duration
 	exact := time.Minute / 2
 	if f.quick {
 		exact = time.Second
@@ -91,15 +91,23 @@ func (a *app) showPlan(f reproduceFlags, pages []results.PlanPage) error {
 			if err != nil {
 				return err
 			}
+			took, measured, err := f.folder().MeasuredTime(s)
+			if err != nil {
+				return err
+			}
 			sum += takes
-			text := "unknown"
+			text, last := "unknown", "-"
 			if known {
 				text = takes.Round(exact).String()
 			}
-			fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", p.Name, s.Name, s.Run, text)
+			if measured {
+				last = took.Round(exact).String()
+				total += took
+			}
+			fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", p.Name, s.Name, s.Run, text, last)
 		}
 	}
-	fmt.Fprintf(t, "all\t\t\t%v\n", sum.Round(time.Minute))
+	fmt.Fprintf(t, "all\t\t\t%v\t%v\n", sum.Round(time.Minute), total.Round(time.Minute))
 	return t.Flush()
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/lab"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // The unprivileged Unix user.

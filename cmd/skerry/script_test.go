@@ -7,7 +7,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"skerry/cmd/internal/cli"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func TestMain(m *testing.M) {

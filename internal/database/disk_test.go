@@ -12,8 +12,8 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 func TestExplainDisks(t *testing.T) {

@@ -301,6 +301,8 @@ type Fidelity struct {
 // start of the measurement. Setup and warm-up use the links as at 0s. A link that loses every packet at 0s does so only
 // from the start of the measurement.
 type Drift struct {
+	// Name labels the drift in results. A matrix of several needs names that differ.
+	Name string `yaml:"name" json:"name,omitempty" jsonschema:"example=ship"`
 	// Steps change all links at once, or some of them.
 	Steps []Step `yaml:"steps" json:"steps,omitempty"`
 	// Trace replays a CSV file (relative to this file); each row changes one direction of a link. The columns are time,

@@ -11,7 +11,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/install"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // shop is a database with packages of its vendor: a server, and an optional router.

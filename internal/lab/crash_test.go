@@ -21,8 +21,8 @@ import (
 	"skerry/internal/machine/emulator"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/journal"
-	"skerry/internal/testkit/testhost"
 	"skerry/internal/topology"
+	"skerry/test/testkit/testhost"
 )
 
 // order is the task of an owner process.

@@ -3,7 +3,7 @@ package lab
 import (
 	"testing"
 
-	"skerry/internal/machine/host/hosttest"
+	"skerry/test/hosttest"
 )
 
 // A node of a running lab passes the contract test of hosts.

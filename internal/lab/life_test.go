@@ -18,7 +18,7 @@ import (
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/link"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 func TestDownLeavesNothing(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // noTraces fails the test if anything remains of its labs.

@@ -6,9 +6,9 @@ import (
 
 	"skerry/internal/lab/overlay/babel"
 	"skerry/internal/machine/local"
-	"skerry/internal/testkit"
 	"skerry/internal/topology"
 	"skerry/test/machinetest"
+	"skerry/test/testkit"
 )
 
 // The requests of a lab to its machine are plain data: a lab comes up, works, changes and ends if all requests and

@@ -13,7 +13,7 @@ import (
 
 	"skerry/internal/kernel/rootless"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // nested is this program in a user namespace, which runs a command as another user.

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/journal"
 	"skerry/internal/machine/network"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // After a restart, mounts and processes are gone, directories on disks are not, and a state directory in memory is

@@ -18,8 +18,8 @@ import (
 	"skerry/internal/lab/overlay/tinc"
 	"skerry/internal/lab/service"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
 	"skerry/internal/topology"
+	"skerry/test/testkit"
 )
 
 // inner is the port on which the members of these tests listen, awhile the limit of waits.

@@ -13,8 +13,8 @@ import (
 
 	"skerry/internal/lab/overlay/babel"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
 	"skerry/internal/topology"
+	"skerry/test/testkit"
 )
 
 // No packet that fits the container network is lost because of its size, over any network below it.

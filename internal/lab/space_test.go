@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // The state directory may be in a shared mount, as /run is with systemd. Namespaces are mounted once nevertheless.

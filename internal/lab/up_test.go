@@ -15,8 +15,8 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/machine/emulator"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
 	"skerry/internal/topology"
+	"skerry/test/testkit"
 )
 
 // ring is a topology of nodes in a ring.

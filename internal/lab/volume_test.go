@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"skerry/internal/machine/local"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/internal/topology"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // Nothing remains of containers, volumes and loop devices, however the owner ends.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"skerry/internal/load/ycsb"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // TestMain also turns this test program into a driver.

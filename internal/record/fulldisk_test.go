@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // smallDisk mounts a file system of size bytes that only the calling thread sees, in a mount namespace that ends with

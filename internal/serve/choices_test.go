@@ -11,7 +11,7 @@ import (
 	"skerry/internal/database/redis"
 	"skerry/internal/run/choose"
 	"skerry/internal/run/draft"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // Choices are listed with their answers, which are isolated from this server; nothing else of the folder is shown.

@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/raft/v3/raftpb"
 
 	"skerry/systems/consensus/wal"
-	"skerry/systems/consensus/wal/waltest"
+	"skerry/test/waltest"
 )
 
 // sim runs machines and their stores in virtual time: every message, write, tick and

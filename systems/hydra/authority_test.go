@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/consensus/ca"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/hydraclient"
+	"skerry/test/testkit"
 )
 
 // keys are an authority's.

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"skerry/internal/base/unit"
-	"skerry/internal/testkit"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/command"
 	"skerry/systems/hydra/hydraclient"
+	"skerry/test/testkit"
 )
 
 // TestClockJumps sets the wall clocks of running members forward and back by hours.

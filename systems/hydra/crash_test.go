@@ -19,11 +19,11 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/command"
 	"skerry/systems/hydra/hydraclient"
 	"skerry/test/registers"
+	"skerry/test/testkit"
 )
 
 // TestMain lets the test's program be a member: its argument is a configuration.

@@ -13,12 +13,12 @@ import (
 	"skerry/internal/base/unit"
 	"skerry/internal/database"
 	"skerry/internal/database/postgres"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/systems/consensus"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/cloudsql"
 	"skerry/systems/hydra/hydraclient"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // startPostgres starts a server of the laboratory's and returns its address.

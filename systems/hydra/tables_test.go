@@ -8,12 +8,12 @@ import (
 
 	"skerry/internal/base/unit"
 	"skerry/internal/database/postgres"
-	"skerry/internal/testkit"
 	"skerry/systems/consensus"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/cloudsql"
 	"skerry/systems/hydra/command"
 	"skerry/systems/hydra/hydraclient"
+	"skerry/test/testkit"
 )
 
 // TestWritesWithoutDatabases has a member start without its cloud's server while no other cloud

@@ -36,11 +36,11 @@ import (
 	"skerry/internal/database/postgres"
 	"skerry/internal/lab"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
 	"skerry/internal/topology"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/deploy"
 	"skerry/systems/hydra/hydraclient"
+	"skerry/test/testkit"
 )
 
 const (

@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/hydra/deploy"
+	"skerry/test/testkit"
 )
 
 // jump sets the wall clocks of processes hours forward or back, and corrects them later.

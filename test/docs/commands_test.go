@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"skerry/internal/database/redis"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // fast shortens every run of the tutorial as its experiments specify, for a busy machine.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 //go:embed testdata/attack.html

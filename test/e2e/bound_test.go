@@ -8,7 +8,7 @@ import (
 
 	"skerry/internal/evidence/bottleneck"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // Each experiment has one bottleneck, whose limit is far below the others, even on a machine that is half as fast and

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // loopback has the services as users start them on this machine, without tokens.

@@ -25,7 +25,7 @@ import (
 	"skerry/internal/evidence/race"
 	"skerry/internal/record"
 	"skerry/internal/run/choose"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // ownServer is a Redis server that the test starts like a user.

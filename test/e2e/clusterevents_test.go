@@ -10,7 +10,7 @@ import (
 
 	"skerry/internal/database/redis"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // freeze is an event that stops the process of the user's own server, and lets it run again.

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // latencyTrial runs one trial without repetition.

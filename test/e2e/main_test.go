@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"skerry/internal/database/redis"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // patience bounds every wait for a condition, and the time for which a command may print nothing. It is long, because

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // sided uses little of the machine, so that other trials can run at the same time.

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database/redis"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // listed is the README's list "Some commands need no experiment file".

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // small is an experiment of a few seconds per trial that covers everything: three sites with Redis, two workloads at

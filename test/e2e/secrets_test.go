@@ -20,8 +20,8 @@ import (
 
 	"skerry/internal/database/redis"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
 	"skerry/systems/consensus/ca"
+	"skerry/test/testkit"
 )
 
 // redisPassword is the variable with the password of the server in these tests.

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // behind is a cluster whose members are only reached through services, on file systems in files: it serves all YCSB

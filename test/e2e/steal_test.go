@@ -8,7 +8,7 @@ import (
 
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // disturbed has few operations, which wait for distance, so that a busy machine can execute them, and a driver that

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 const acrossMachines = `name: across

@@ -6,7 +6,7 @@ import (
 	"skerry/internal/event"
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // everyEvent is a trial with all kinds of events, on nodes of machines other than the controller's.

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // fault is a fault of machine h2, which labs call two, during trials on it.

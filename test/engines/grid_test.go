@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/evidence/stats"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 const serialRun = "the directory of a serial run of the quickstart's grid; docs/engines.md tells how it is made; minutes"

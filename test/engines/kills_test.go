@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // kill is a way to damage machine n.

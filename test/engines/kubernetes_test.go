@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // newKubernetes starts a real cluster of three nodes: the Kubernetes programs, and Debian's etcd and containerd. Its

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // attack kills processes of labs on three machines.

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"skerry/internal/database/redis"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // patience bounds every wait for a condition.

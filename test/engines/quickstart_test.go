@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/record"
 	"skerry/internal/report/compare"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // tolerated is the permitted difference of a figure in addition to its interval: encryption costs a fifth of a

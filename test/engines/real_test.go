@@ -14,7 +14,7 @@ import (
 	"skerry/internal/link/userspace"
 	"skerry/internal/record"
 	"skerry/internal/report/compare"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // realFile is a trial on machines that represent its sites. The distances of its topology are not used.

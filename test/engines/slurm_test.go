@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func lockThread() { runtime.LockOSThread() }

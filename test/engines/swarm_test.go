@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"skerry/internal/database/redis"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // dockerFetched reports whether setup.sh has unpacked Docker.

@@ -12,7 +12,7 @@ import (
 
 	"skerry/internal/machine/inventory"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // modules lists those of deploy/tofu.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // Go does not compile a package whose go:embed pattern matches no file. A pattern that only a build output matches

@@ -69,7 +69,7 @@ var commonNouns = []string{
 	"procfs", "progress", "protocol", "race", "realtime", "rebalance", "record", "redis", "remote",
 	"report", "results", "rootless", "rpc", "runner", "sample", "screenshot", "series", "serve", "server",
 	"service", "shaper", "slurm", "ssh", "stats", "statustext", "store", "stress", "strict", "suggest",
-	"svg", "tail", "testhost", "testkit", "tinc", "topology", "tree", "trial", "tunnel", "unit",
+	"svg", "tail", "tinc", "topology", "tree", "trial", "tunnel", "unit",
 	"userspace", "varint", "wal", "wallet", "warnings", "webdata", "webguard", "ycsb", "ycsbcli",
 }
 

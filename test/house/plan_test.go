@@ -15,10 +15,7 @@ const (
 	page     = "../../docs/architecture.md"
 )
 
-const (
-	beginsWith   = "A room imports only rooms that follow it in this list"
-	testsSupport = "testkit"
-)
+const beginsWith = "A room imports only rooms that follow it in this list"
 
 func TestEveryPackageIsInArchitecture(t *testing.T) {
 	rows := planned(t)
@@ -37,14 +34,11 @@ func TestEveryPackageIsInArchitecture(t *testing.T) {
 	}
 }
 
-// A room must not import an earlier one.
+// A room must not import an earlier one, and no room imports the support of tests.
 func TestRoomsImportOnlyLaterRooms(t *testing.T) {
 	order := order(t)
 	for _, p := range packages(t) {
 		at := slices.Index(order, p.Room())
-		if p.Room() == testsSupport {
-			continue
-		}
 		if at < 0 {
 			t.Errorf("docs/architecture.md does not say where %s stands", p.Room())
 			continue
@@ -52,9 +46,9 @@ func TestRoomsImportOnlyLaterRooms(t *testing.T) {
 		for _, imported := range p.Imports {
 			room, _, _ := strings.Cut(imported, "/")
 			switch {
-			case room == testsSupport && !supportsTests(p.Path):
+			case room == "test":
 				t.Errorf("%s imports %s, which is for tests", p.Path, imported)
-			case room != testsSupport && room != p.Room() && slices.Index(order, room) <= at:
+			case room != p.Room() && slices.Index(order, room) <= at:
 				t.Errorf("%s imports %s: an arrow back", p.Path, imported)
 			}
 		}
@@ -122,11 +116,6 @@ func files(t *testing.T) []File {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// supportsTests reports whether a package is only for tests.
-func supportsTests(p string) bool {
-	return strings.HasSuffix(path.Base(p), "test") || strings.HasPrefix(p, "database/dbtest")
 }
 
 var (

@@ -11,7 +11,7 @@ import (
 
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func (s *suite) latency(t *testing.T) {

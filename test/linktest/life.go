@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/link"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // perfect is a link without impairments.

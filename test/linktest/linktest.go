@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"skerry/internal/link"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // Tolerances are the documented deviations of an engine from the contract. The zero value is the full

@@ -7,7 +7,7 @@ import (
 
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // bandwidth sends trains into a queue that holds them whole. Small packets reveal a link that counts other headers

@@ -7,7 +7,7 @@ import (
 
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // bench is an engine with two namespaces.

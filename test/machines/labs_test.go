@@ -15,8 +15,8 @@ import (
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/transport"
 	"skerry/internal/run/multihost"
-	"skerry/internal/testkit"
 	"skerry/internal/topology"
+	"skerry/test/testkit"
 )
 
 // BenchmarkLab brings labs on several machines up and down. The machines are simulated: network namespaces of this

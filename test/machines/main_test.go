@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // exe is the skerry program of the agents.

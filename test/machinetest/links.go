@@ -16,7 +16,7 @@ import (
 	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // connect connects from a node to a closed port of the other: a refusal is an answer.

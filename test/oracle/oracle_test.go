@@ -15,7 +15,7 @@ import (
 
 	"skerry/internal/install"
 	"skerry/internal/load/ycsb"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"skerry/internal/database/redis"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 const root = "../.."

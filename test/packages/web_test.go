@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // Without npm the build stops with advice, unless a front end was built before.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 	"skerry/test/vm"
 )
 

@@ -17,7 +17,7 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
 	"skerry/internal/link/userspace"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func TestMain(m *testing.M) {

@@ -24,16 +24,16 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/base/unit"
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/etcd"
 	"skerry/internal/database/external"
 	"skerry/internal/database/galera"
 	"skerry/internal/database/postgres"
 	"skerry/internal/database/redis"
 	"skerry/internal/load"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/systems/consensus/ca"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // passwordVariable is the variable with the password in these tests.

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/base/unit"
 	"skerry/internal/database"
 	"skerry/internal/database/external"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // protocolTimeout bounds how long a database may try to talk to a server of another protocol.

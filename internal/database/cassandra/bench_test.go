@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit/testhost"
 )
 
 // BenchmarkClient compares the client with the shortest loop over the driver, on one local member: cpu-us/op is the

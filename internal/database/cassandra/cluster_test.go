@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // The copies of each member are read, for rows with two replicas. A node that is receiving copies is killed, and a

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
+	"skerry/test/dbtest"
 )
 
 // The suite uses three replicas, so that a member that leaves abruptly loses no row. The suite's timeout, set by

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/redis"
+	"skerry/test/dbtest"
 )
 
 // builtins are the built-in databases of these tests.

@@ -15,7 +15,7 @@ import (
 	"skerry/internal/database/daemon"
 	"skerry/internal/database/redis"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // minimalDefinition is the shortest valid definition.

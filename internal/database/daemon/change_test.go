@@ -8,7 +8,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 func TestHaltAndReviveHoldTheMember(t *testing.T) {

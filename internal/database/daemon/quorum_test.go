@@ -13,7 +13,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 var (

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // A server is halted once, and another may run in its place.

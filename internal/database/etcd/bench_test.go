@@ -8,9 +8,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit/testhost"
 )
 
 func kilobyte() []load.Field {

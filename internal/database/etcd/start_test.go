@@ -6,10 +6,10 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
 )
 
 // startCluster starts a cluster and stops it with the test.

@@ -7,8 +7,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // An upgrade from 3.5 to 3.6 is followed immediately by one to 3.7, which cannot read the log. The member does not

@@ -10,11 +10,11 @@ import (
 	drv "go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mongodb"
 	"skerry/internal/load"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // BenchmarkClient compares the reads of MongoDB's client with the loop that one would

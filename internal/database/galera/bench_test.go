@@ -14,8 +14,8 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/database/mysql"
 	"skerry/internal/load"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 func begin(b *testing.B, n int) (*Galera, database.Cluster) {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mysql"
 	"skerry/internal/load"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit/testhost"
 )
 
 // A client is used again after the deadline of its last operation, and after the loss of its member.

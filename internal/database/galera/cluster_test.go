@@ -15,11 +15,11 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mysql"
 	"skerry/internal/load"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 func fields(v string) []load.Field { return []load.Field{{Name: "field0", Value: []byte(v)}} }

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mysql"
+	"skerry/test/dbtest"
 )
 
 func TestConformance(t *testing.T) { dbtest.Run(t, conformance()) }

@@ -4,9 +4,9 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
 )
 
 // startCluster starts a cluster for the test.

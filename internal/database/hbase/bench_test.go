@@ -16,8 +16,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 const (

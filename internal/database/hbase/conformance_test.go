@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
+	"skerry/test/dbtest"
 )
 
 func TestConformance(t *testing.T) {

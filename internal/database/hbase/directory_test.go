@@ -7,8 +7,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // A server of a cluster without HDFS is killed. Its acknowledged writes are in its write-ahead log, to the last byte,

@@ -16,8 +16,8 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // A bridge writes the archive of its classes, and the next one maps it. No archive is kept of a bridge that was killed,

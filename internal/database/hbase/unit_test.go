@@ -11,7 +11,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 func TestOptions(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/hydra"
-	"skerry/internal/testkit"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.MainWithPrograms(m, "hydra")) }

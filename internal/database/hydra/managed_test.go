@@ -13,14 +13,14 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/galera"
 	"skerry/internal/database/hydra"
 	"skerry/internal/database/postgres"
 	"skerry/internal/install"
 	"skerry/internal/load"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // Every cloud has its own server, which has the acknowledged writes, and outlives the member on its node.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/metadata"
-	"skerry/internal/testkit"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
 )
 
 func TestMain(m *testing.M) { os.Exit(testkit.MainWithPrograms(m, "metad")) }

@@ -13,7 +13,7 @@ import (
 	"skerry/internal/load/mdtest"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 const patience = 60 * time.Second

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mongodb"
+	"skerry/test/dbtest"
 )
 
 // TestConformance runs if a mongod is installed.

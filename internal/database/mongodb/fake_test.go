@@ -15,7 +15,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // world is the shared state of fake servers: configurations, running servers, and the primary - the first running voter

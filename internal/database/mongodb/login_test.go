@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"skerry/internal/database"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // TestLogin: a client logs in as the user of its access, against the database that the URL names. A refusal is an error.

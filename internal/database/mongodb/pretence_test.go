@@ -11,9 +11,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // asked is a command of the management and its receiver.

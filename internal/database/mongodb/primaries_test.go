@@ -11,10 +11,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // Primaries step down and are killed with SIGKILL, in turn, while rows are written: writes acknowledged by a majority

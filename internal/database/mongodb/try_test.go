@@ -8,7 +8,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/install"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // program creates a program that answers --version and otherwise runs the script.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // A package of Debian is unpacked: an archive in an archive.

@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/database/mysql"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 func TestOptions(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/dbtest"
+	"skerry/test/testkit/testhost"
 )
 
 // BenchmarkClient compares the client's reads with a loop over the driver.

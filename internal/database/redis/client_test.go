@@ -23,8 +23,8 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // startPlain starts a server without a cluster.

@@ -17,8 +17,8 @@ import (
 	"skerry/internal/database/daemon"
 	"skerry/internal/load"
 	"skerry/internal/machine/files"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 func TestClusterOfEight(t *testing.T) {

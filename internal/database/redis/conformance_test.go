@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
-	"skerry/internal/testkit"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
 )
 
 func TestConformance(t *testing.T) { dbtest.Run(t, conformance()) }

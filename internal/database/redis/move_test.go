@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/load"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // counters writes increasing numbers from several workers, each with its own keys, until stopped. Every acknowledged

@@ -14,8 +14,8 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // Servers behind one address return no host name of their own. Clients keep the host that they connected to, with the

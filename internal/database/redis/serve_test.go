@@ -14,7 +14,7 @@ import (
 
 	"skerry/internal/database"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // Members repeatedly leave and join while clients read and write: no operation fails.

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"skerry/internal/database"
-	"skerry/internal/database/dbtest"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
+	"skerry/test/dbtest"
+	"skerry/test/testkit"
 )
 
 // writeBeforeReply lets servers write before each reply, for tests that kill them without losses. With everysec, they

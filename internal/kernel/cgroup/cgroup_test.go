@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func TestParseMounts(t *testing.T) {

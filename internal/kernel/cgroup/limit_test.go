@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func TestStricter(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func make1(t *testing.T) string {

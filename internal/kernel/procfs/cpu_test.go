@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func TestParseRunDelay(t *testing.T) {

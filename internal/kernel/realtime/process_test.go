@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // raiser is the argument with which this test binary raises itself; refused is its exit code if that is not permitted.

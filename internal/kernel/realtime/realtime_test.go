@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func TestRaiseAndRestore(t *testing.T) {

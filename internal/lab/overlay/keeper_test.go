@@ -10,7 +10,7 @@ import (
 
 	"skerry/internal/lab/overlay"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // A daemon that fails at start is restarted repeatedly, and its last log lines are kept.

@@ -22,8 +22,8 @@ import (
 	"skerry/internal/link/probe"
 	"skerry/internal/link/tunnel"
 	"skerry/internal/link/userspace"
-	"skerry/internal/testkit"
 	"skerry/internal/topology"
+	"skerry/test/testkit"
 )
 
 // TestMain lets labs of the tests start this program as their agents.

@@ -8,7 +8,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/link"
 	"skerry/internal/link/netem"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // lacking is a kernel without netem.

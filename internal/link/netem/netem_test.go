@@ -13,8 +13,8 @@ import (
 	"skerry/internal/kernel/netns"
 	"skerry/internal/link"
 	"skerry/internal/link/netem"
-	"skerry/internal/testkit"
 	"skerry/test/linktest"
+	"skerry/test/testkit"
 )
 
 // Links outlive the engine that made them, and another engine can adopt them.

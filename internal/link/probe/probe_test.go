@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/vishvananda/netlink"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // pairOf returns two namespaces connected by a plain veth pair.

@@ -10,7 +10,7 @@ import (
 
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // written calls a function with each write.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // A plain network between machines accepts packets with its key, and no others.

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/link"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // An emulator without an owner exits when its namespaces are unreachable, and logs the reason.

@@ -14,8 +14,8 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/userspace"
 	"skerry/internal/link/userspace/device"
-	"skerry/internal/testkit"
 	"skerry/test/linktest"
+	"skerry/test/testkit"
 )
 
 func TestMain(m *testing.M) {

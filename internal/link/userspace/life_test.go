@@ -17,7 +17,7 @@ import (
 	"skerry/internal/base/advice"
 	"skerry/internal/link"
 	"skerry/internal/link/userspace"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // joined is an emulator with one link between two namespaces.

@@ -11,8 +11,8 @@ import (
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
 	"skerry/internal/link/userspace"
-	"skerry/internal/testkit"
 	"skerry/test/linktest"
+	"skerry/test/testkit"
 )
 
 // split has links whose halves are on two emulators, as on two machines with a network between them.

@@ -23,9 +23,9 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/local"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/test/machinetest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // TestMain lets tests start this program as the emulator, and as an owner that is killed.

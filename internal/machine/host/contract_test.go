@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/host/hosttest"
+	"skerry/test/hosttest"
 )
 
 func TestContract(t *testing.T) { hosttest.Run(t, host.NewTestNode(t)) }

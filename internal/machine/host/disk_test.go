@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"skerry/internal/kernel/cgroup"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func TestDiskThatIsFull(t *testing.T) {

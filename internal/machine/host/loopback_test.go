@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"skerry/internal/machine/host"
-	"skerry/internal/machine/host/hosttest"
+	"skerry/test/hosttest"
 )
 
 const loopbackPatience = 30 * time.Second

@@ -20,7 +20,7 @@ import (
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/kernel/netns"
 	"skerry/internal/kernel/procfs"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // TestMain lets a test start this program as something else.

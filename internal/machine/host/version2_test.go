@@ -15,7 +15,7 @@ import (
 
 	"skerry/internal/kernel/cgroup"
 	"skerry/internal/kernel/netns"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // useAsAsked is this program as a process that uses up the resources of its node.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // In a directory like /tmp, another user may have created the path first.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"skerry/internal/base/advice"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func record(t *testing.T, dir, text string) *PendingUndo {

@@ -19,9 +19,9 @@ import (
 	"skerry/internal/link/userspace"
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/test/machinetest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // TestMain lets tests start this program as the emulator, and as an owner that is killed.

@@ -10,7 +10,7 @@ import (
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/journal"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // lostLab creates a data directory of a lab whose state is missing.

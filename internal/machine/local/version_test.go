@@ -10,9 +10,9 @@ import (
 
 	"skerry/internal/machine"
 	"skerry/internal/machine/journal"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/test/machinetest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // version1 is lab.json as written by version 1, for a lab that is up.

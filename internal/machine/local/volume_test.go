@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/testkit"
 	"skerry/internal/topology"
+	"skerry/test/testkit"
 )
 
 func needVolume(t *testing.T, v topology.Volume) {

@@ -10,7 +10,7 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/kernel/netns"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // hostNamespace is the machine's namespace. Only there, root may choose the settings that namespaces may use.

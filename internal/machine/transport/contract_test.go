@@ -13,9 +13,9 @@ import (
 	"skerry/internal/machine"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/inventory"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/test/machinetest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // sites counts the sites of this process.

@@ -19,9 +19,9 @@ import (
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/remote"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/test/machinetest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // ssh replaces the real one in PATH: it runs the command here, like a login shell that prints a message. The tests on

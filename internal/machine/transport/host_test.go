@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"skerry/internal/machine"
-	"skerry/internal/machine/host/hosttest"
-	"skerry/internal/testkit"
+	"skerry/test/hosttest"
+	"skerry/test/testkit"
 )
 
 // Nodes of a remote machine pass the contract test of hosts.

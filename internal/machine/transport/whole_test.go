@@ -19,9 +19,9 @@ import (
 	"skerry/internal/machine/fleet"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/inventory"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/test/machinetest"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // rack is two machines, each a network namespace, connected by a cable. Node a is the first machine, and node b is on

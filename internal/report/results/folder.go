@@ -49,7 +49,7 @@ type stepEstimate struct {
 
 var _ pageSource = Folder{}
 
-// readData reads a data file of a step. The error is NotMeasuredError for a planned step without
+// readData reads a data file of a step. The error is notMeasuredError for a planned step without
 // data.
 func (f Folder) readData(step, ext string) ([]byte, error) {
 	b, err := os.ReadFile(f.dataPath(step + ext))

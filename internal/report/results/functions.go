@@ -176,7 +176,7 @@ func (w arguments) filterSeries(values []DocumentValue) []DocumentValue {
 	})
 }
 
-// filterRows returns the rows that match where=. The error is NotMeasuredError if there are none.
+// filterRows returns the rows that match where=. The error is notMeasuredError if there are none.
 func (w arguments) filterRows(rows []Row) ([]Row, error) {
 	kept := slices.Clone(rows)
 	for _, want := range w.list("where") {

@@ -34,7 +34,7 @@ func (n notMeasuredError) Error() string { return "not measured yet" }
 
 type pageSource interface {
 	// Rows are the trials of a step, Points their figures over time. The error may be
-	// NotMeasuredError.
+	// notMeasuredError.
 	Rows(step string) ([]Row, error)
 	Points(step string) ([]Point, error)
 	// Papers are the values of a figure or table of a document.

@@ -207,6 +207,49 @@ func (s Step) EstimateTime(root string, quick bool) (time.Duration, bool, error)
 	return takes, known, nil
 }
 
+// MeasuredTime returns how long the step took when its stored trials were measured, and false without data. It is
+// computed from the times at which trials started. A pause of more than two trials between two starts is an
+// interruption of the run and does not count.
+func (f Folder) MeasuredTime(s Step) (time.Duration, bool, error) {
+	rows, err := f.Rows(s.Name)
+	if errors.As(err, new(notMeasuredError)) {
+		return 0, false, nil
+	}
+	if err != nil || len(rows) < 2 {
+		return 0, false, err
+	}
+	e, err := experiment.Load(filepath.Join(f.Root, s.Run), s.Settings(false), false)
+	if err != nil {
+		return 0, false, fmt.Errorf("step %s: %w", s.Name, err)
+	}
+	longest, known := e.TrialTime()
+	if !known {
+		return 0, false, nil
+	}
+	return sumGaps(rows, 2*(longest+e.FormationTime())), true, nil
+}
+
+// sumGaps adds the times between the starts of trials, without those above the limit, and a mean one for the last trial.
+func sumGaps(rows []Row, limit time.Duration) time.Duration {
+	var starts []time.Time
+	for _, r := range rows {
+		starts = append(starts, r.Started)
+	}
+	slices.SortFunc(starts, time.Time.Compare)
+	var sum time.Duration
+	counted := 0
+	for i := 1; i < len(starts); i++ {
+		if gap := starts[i].Sub(starts[i-1]); gap <= limit {
+			sum += gap
+			counted++
+		}
+	}
+	if counted == 0 {
+		return 0
+	}
+	return sum * time.Duration(len(rows)) / time.Duration(counted)
+}
+
 const (
 	// maxForeignShare is the share of the CPU that other processes may use during idleSpan before a
 	// run whose figures are published.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -362,5 +363,17 @@ func TestSaveTrialsKeepsLargerRun(t *testing.T) {
 		if got := measuredTrials(rows); err != nil || got != tt.stay {
 			t.Errorf("%d trials, whole %v: %d are kept, %v; want %d", tt.n, tt.whole, got, err, tt.stay)
 		}
+	}
+}
+
+// The time of a step does not include the hours between an interrupted run and its continuation.
+func TestMeasuredTimeIgnoresInterruptions(t *testing.T) {
+	begun := time.Date(2026, 11, 29, 8, 0, 0, 0, time.UTC)
+	var rows []Row
+	for _, after := range []time.Duration{0, time.Minute, 2 * time.Minute, 8 * time.Hour, 8*time.Hour + time.Minute} {
+		rows = append(rows, Row{Started: begun.Add(after)})
+	}
+	if got := sumGaps(rows, 2*time.Minute); got != 5*time.Minute {
+		t.Errorf("five trials of a minute took %v, want 5m", got)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"skerry/internal/record"
 	"skerry/internal/report/webdata"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 	"skerry/web"
 )
 

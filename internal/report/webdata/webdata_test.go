@@ -19,7 +19,7 @@ import (
 	"skerry/internal/record"
 	"skerry/internal/report"
 	"skerry/internal/report/series"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // stored is a real run: two scales, two repetitions, a link cut and a site paused.

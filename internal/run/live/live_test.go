@@ -19,7 +19,7 @@ import (
 	"skerry/internal/event"
 	"skerry/internal/link"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // told is one server-sent event.

@@ -14,7 +14,7 @@ import (
 	"skerry/internal/evidence/verdict"
 	"skerry/internal/experiment"
 	"skerry/internal/record"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // small is a trial of a few seconds with all kinds of evidence.

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/testing/protocmp"
 
 	"skerry/systems/consensus/wal"
-	"skerry/systems/consensus/wal/waltest"
+	"skerry/test/waltest"
 )
 
 var options = wal.Options{Cluster: "c", ID: 1, Segment: 4096, Cache: 1024}

@@ -11,9 +11,9 @@ import (
 	"skerry/internal/database/galera"
 	mysqlclient "skerry/internal/database/mysql"
 	"skerry/internal/database/postgres"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
 	"skerry/systems/hydra/command"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // TestEveryDatabase holds each kind of database that is here to the same.

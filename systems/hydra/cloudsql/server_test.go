@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/hydra/command"
+	"skerry/test/testkit"
 )
 
 const (

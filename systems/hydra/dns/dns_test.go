@@ -17,7 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"skerry/internal/base/unit"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // service is what a check asks: healthy or not.

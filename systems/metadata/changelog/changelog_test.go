@@ -20,8 +20,8 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/systems/consensus/wal"
-	"skerry/systems/consensus/wal/waltest"
 	"skerry/systems/metadata/protocol"
+	"skerry/test/waltest"
 )
 
 // lines is a StateMachine that collects records.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/metadata"
+	"skerry/test/testkit"
 )
 
 // answering is a replica that answers every request with one result, and counts changes.

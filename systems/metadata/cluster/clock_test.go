@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
+	"skerry/test/testkit"
 )
 
 // TestClockJumps makes the wall clocks of two server processes jump by an hour while transactions of dead routers

@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/consensus"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/cluster"
 	"skerry/systems/metadata/instance"
 	"skerry/systems/metadata/protocol"
+	"skerry/test/testkit"
 )
 
 const patience = 60 * time.Second

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/instance"
+	"skerry/test/testkit"
 )
 
 // TestHungLeader stops a group's leader with SIGSTOP. It still accepts connections from clients, which have no

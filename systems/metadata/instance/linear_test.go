@@ -22,12 +22,12 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"skerry/internal/testkit"
 	"skerry/systems/consensus"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/instance"
 	"skerry/systems/metadata/protocol"
+	"skerry/test/testkit"
 )
 
 // TestMain makes the test binary run a replica for the arguments `replica ADDR DIR NAME NAME=PEER...`.

@@ -13,11 +13,11 @@ import (
 
 	"skerry/internal/base/advice"
 	"skerry/internal/base/bearer"
-	"skerry/internal/testkit"
 	"skerry/systems/consensus/ca"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/instance"
 	"skerry/systems/metadata/protocol"
+	"skerry/test/testkit"
 )
 
 // authority creates tokens and certificates of the cluster "tree" for members at the given addresses and at

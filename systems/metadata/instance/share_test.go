@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/instance"
 	"skerry/systems/metadata/rebalance"
 	"skerry/systems/metadata/statustext"
+	"skerry/test/testkit"
 )
 
 // TestServerMoves restarts one of two servers at another address and changes the address file. The other server

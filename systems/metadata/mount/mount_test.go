@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"skerry/internal/testkit"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/client"
 	"skerry/systems/metadata/instance"
 	"skerry/systems/metadata/mount"
 	"skerry/systems/metadata/protocol"
+	"skerry/test/testkit"
 )
 
 // mounted mounts a server's tree on a directory.

@@ -13,10 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/testkit"
 	"skerry/systems/metadata"
 	"skerry/systems/metadata/changelog"
 	"skerry/systems/metadata/store"
+	"skerry/test/testkit"
 )
 
 func open(t testing.TB, dir string, o changelog.Options) (*store.Store, *changelog.Journal) {

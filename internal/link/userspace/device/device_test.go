@@ -12,7 +12,7 @@ import (
 
 	"skerry/internal/link"
 	"skerry/internal/link/userspace/device"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 func maker(t *testing.T, kind device.Kind) *device.Maker {

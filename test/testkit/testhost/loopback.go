@@ -18,7 +18,7 @@ import (
 
 	"skerry/internal/kernel/procfs"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // node is a node whose processes end with the test.

@@ -19,7 +19,7 @@ import (
 	"skerry/internal/load"
 	"skerry/internal/load/ycsb"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 const dyingMessage = "the last word of the server"

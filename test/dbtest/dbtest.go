@@ -28,8 +28,8 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit"
+	"skerry/test/testkit/testhost"
 )
 
 // Config says which database to test, and what only its own package knows of it.

@@ -12,7 +12,7 @@ import (
 	"skerry/internal/database"
 	"skerry/internal/load"
 	"skerry/internal/machine/host"
-	"skerry/internal/testkit/testhost"
+	"skerry/test/testkit/testhost"
 )
 
 // memory is an in-memory database with configurable faults.

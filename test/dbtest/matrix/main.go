@@ -1,9 +1,9 @@
 // Command matrix runs the conformance suites of the installed databases, one after the other, and prints the table
 // in docs/databases.md:
 //
-//	go run ./internal/database/dbtest/matrix                   print it
-//	go run ./internal/database/dbtest/matrix --write FILE      merge it into a page
-//	go run ./internal/database/dbtest/matrix redis etcd        of these packages
+//	go run ./test/dbtest/matrix                   print it
+//	go run ./test/dbtest/matrix --write FILE      merge it into a page
+//	go run ./test/dbtest/matrix redis etcd        of these packages
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"skerry/internal/database/dbtest"
+	"skerry/test/dbtest"
 )
 
 func main() {
@@ -153,7 +153,7 @@ func formatCell(r *dbtest.Row, aspect string) string {
 
 // Marks of the matrix in a page.
 const (
-	begin = "<!-- matrix: go run ./internal/database/dbtest/matrix --write docs/databases.md -->\n"
+	begin = "<!-- matrix: go run ./test/dbtest/matrix --write docs/databases.md -->\n"
 	end   = "<!-- end of the matrix -->\n"
 )
 

@@ -9,7 +9,7 @@ import (
 	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/database/all"
-	"skerry/internal/testkit"
+	"skerry/test/testkit"
 )
 
 // upgradeVariants are the clusters that are upgraded, by database. Others have three nodes and no options.
