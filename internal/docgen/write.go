@@ -185,7 +185,7 @@ func renderTables(dir string) (map[string][]byte, error) {
 
 const smokeWidth = 93
 
-const smokeOrigin = "# Written by make docs from what the database says about itself.\n"
+const smokeOrigin = "# Made by \"make docs\" from the registry in internal/database/all.\n"
 
 func smokeExperiment(a database.About) []byte {
 	var b strings.Builder

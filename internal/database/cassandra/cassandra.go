@@ -109,7 +109,7 @@ var About = database.About{
 	Row:      database.Row{Scan: "yes, in the order of hashes", Replicas: "yes", Smallest: "1 node"},
 	Suite:    database.Suite{Takes: 150 * time.Second, Alone: true},
 	Smoke: database.Smoke{
-		Text: "Does Cassandra work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records, each on two of " +
+		Text: "Smoke test of Cassandra. Three nodes 5 ms apart, YCSB's workload A on 1,000 records, each on two of " +
 			"the nodes.",
 		Options: "{replication_factor: 2}",
 	},
@@ -119,15 +119,15 @@ func choices(p database.Placement) []database.Choice {
 	copies := p.Copies()
 	out := []database.Choice{{
 		Name: "quorum", Options: database.Options{"replication_factor": copies}, Reads: database.ReadsMonotonic,
-		GivesUp: "a request waits for the second nearest copy; of two writes at the same time the later clock wins",
+		GivesUp: "a request waits for the second nearest copy; of two concurrent writes, the later timestamp wins",
 	}, {
 		Name: "one", Options: database.Options{"replication_factor": copies, "read_consistency": "one", "write_consistency": "one"},
-		GivesUp: "a read may return what was; a write is acknowledged when a single copy has it",
+		GivesUp: "a read may return a stale value; a write is acknowledged when a single copy has it",
 	}}
 	if copies >= 3 {
 		out = append(out, database.Choice{
 			Name: "writes to all", Options: database.Options{"replication_factor": copies, "read_consistency": "one", "write_consistency": "all"}, Reads: database.ReadsMonotonic,
-			GivesUp: "no write while any copy of its record is away",
+			GivesUp: "a write fails while any copy of its record is unavailable",
 		})
 	}
 	return out

@@ -93,7 +93,7 @@ var About = database.About{
 	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},
 	Suite:    database.Suite{Takes: 40 * time.Second},
 	Smoke: database.Smoke{
-		Text: "Does etcd work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
+		Text: "Smoke test of etcd. Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
 	},
 }
 
@@ -101,9 +101,9 @@ func choices(p database.Placement) []database.Choice {
 	near := database.Options{"leader": p.Near}
 	return []database.Choice{{
 		Name: "leader at the client", Options: near, Reads: database.ReadsLinearizable,
-		GivesUp: "a write waits for the nearer half of the members; without a majority nothing is answered",
+		GivesUp: "a write waits for the nearest majority of the members; without a majority, all requests fail",
 	}, {
 		Name: "local reads", Options: database.Options{"leader": p.Near, "read": "serializable"},
-		GivesUp: "a read may return what was, on a member that is cut off for as long as that lasts",
+		GivesUp: "a read may return a stale value, on an isolated member for as long as the cut lasts",
 	}}
 }

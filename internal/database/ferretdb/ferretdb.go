@@ -60,7 +60,7 @@ var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
 	Row: database.Row{Note: "(Go toolchain)", Replicas: "no", Smallest: "1 node"},
 	Smoke: database.Smoke{
-		Text:     "Does FerretDB work here? One node, the client 5 ms away, YCSB's workload A on 200 records.",
+		Text:     "Smoke test of FerretDB. One node, the client 5 ms away, YCSB's workload A on 200 records.",
 		Topology: "{sites: [{name: n1}], defaults: {rtt: 5ms}}",
 		Workload: "{name: a, records: 200, threads: 4}",
 	},

@@ -57,7 +57,7 @@ var About = database.About{
 	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},
 	Suite:    database.Suite{Takes: time.Minute},
 	Smoke: database.Smoke{
-		Text: "Does MariaDB with Galera work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records. All " +
+		Text: "Smoke test of MariaDB with Galera. Three nodes 5 ms apart, YCSB's workload A on 1,000 records. All " +
 			"workers write to one member: several members would find writes to the same record in conflict.",
 		Options: "{member: first}",
 	},
@@ -65,10 +65,10 @@ var About = database.About{
 
 func choices(database.Placement) []database.Choice {
 	return []database.Choice{{
-		Name: "near reads", GivesUp: "a read may return what was; two writes to a record at the same time end one of them",
+		Name: "near reads", GivesUp: "a read may return a stale value; of two concurrent writes to a record, one fails",
 	}, {
 		Name: "reads wait", Options: database.Options{"wsrep_sync_wait": 1}, Reads: database.ReadsLinearizable,
-		GivesUp: "a read waits for what was committed anywhere before it",
+		GivesUp: "a read waits for all earlier commits of other members",
 	}}
 }
 

@@ -100,19 +100,19 @@ var About = database.About{
 	Row:     database.Row{Replicas: "every member has all data", Smallest: "1 node; 3 survive a loss"},
 	Suite:   database.Suite{Takes: 96 * time.Second},
 	Smoke: database.Smoke{
-		Text: "Does MySQL Group Replication work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
+		Text: "Smoke test of MySQL Group Replication. Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
 	},
 }
 
 func choices(p database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "reads of the primary", Options: database.Options{"primary": p.Near}, Reads: database.ReadsMonotonic,
-		GivesUp: "all requests cross to the primary's site; a primary that is cut off answers with what was until it notices",
+		GivesUp: "all requests go to the primary's site; an isolated primary returns stale values until it detects the cut",
 	}, {
 		Name: "consistency before", Options: database.Options{"primary": p.Near, "group_replication_consistency": "BEFORE"},
 		Reads:   database.ReadsLinearizable,
-		GivesUp: "every read waits for the group's order",
+		GivesUp: "every read waits for the order of the group",
 	}, {
-		Name: "near reads", Options: database.Options{"primary": p.Near, "reads": "member"}, GivesUp: "a read may return what was",
+		Name: "near reads", Options: database.Options{"primary": p.Near, "reads": "member"}, GivesUp: "a read may return a stale value",
 	}}
 }

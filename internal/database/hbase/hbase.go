@@ -125,7 +125,7 @@ var About = database.About{
 	Row:     database.Row{Replicas: "of HDFS' blocks", Smallest: "1 node"},
 	Suite:   database.Suite{Takes: 200 * time.Second, Alone: true},
 	Smoke: database.Smoke{
-		Text: "Does HBase work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records. ZooKeeper, the " +
+		Text: "Smoke test of HBase. Three nodes 5 ms apart, YCSB's workload A on 1,000 records. ZooKeeper, the " +
 			"NameNode and the master are on n1; every node has a DataNode and a RegionServer. Needs Java 11 or 17 " +
 			"and 2.5 GiB of memory.",
 		Options: "{regions: 3}",
@@ -135,6 +135,6 @@ var About = database.About{
 func choices(p database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "two copies", Options: database.Options{"replication": min(2, len(p.Nodes))}, Reads: database.ReadsLinearizable,
-		GivesUp: "rows of a server that is lost wait until it is given up and its log is read",
+		GivesUp: "rows of a lost server are unavailable until its session expires and its log is replayed",
 	}}
 }

@@ -109,19 +109,20 @@ var About = database.About{
 	Choices: choices,
 	Row:     database.Row{Replicas: "every cloud has all data", Smallest: "1 node; 3 survive a loss"},
 	Smoke: database.Smoke{
-		Text: "Does the laboratory work here? Three nodes 5 ms apart with Hydra, which is part of skerry so that " +
-			"nothing has to be installed, and YCSB's workload A on 1,000 records.",
+		Text: "Smoke test of the laboratory with Hydra, which needs no installation. Three nodes 5 ms apart, YCSB's " +
+			"workload A on 1,000 records.",
 	},
 }
 
 func choices(p database.Placement) []database.Choice {
 	return []database.Choice{{
 		Name: "linearizable", Options: database.Options{"prefer_cloud": p.Site}, Reads: database.ReadsLinearizable,
-		GivesUp: "a read asks the leader for the newest place in the log",
+		GivesUp: "a read requests the newest log index from the leader",
 	}, {
-		Name: "local reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "local"}, GivesUp: "a read may return what was",
+		Name: "local reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "local"}, GivesUp: "a read may return a stale value",
 	}, {
-		Name: "bounded reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "bounded", "staleness": "1s"}, GivesUp: "a read may return what was a second ago",
+		Name: "bounded reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "bounded", "staleness": "1s"},
+		GivesUp: "a read may return a value up to one second old",
 	}}
 }
 

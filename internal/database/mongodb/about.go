@@ -12,7 +12,7 @@ var About = database.About{
 	Protocol: "mongodb",
 	Row:      database.Row{Replicas: "yes", Smallest: "1 node; 3 survive a loss"},
 	Smoke: database.Smoke{
-		Text: "Does your MongoDB work here? A replica set of three nodes 5 ms apart, YCSB's workload A on 1,000 " +
+		Text: "Smoke test of MongoDB. A replica set of three nodes 5 ms apart, YCSB's workload A on 1,000 " +
 			"records.",
 	},
 }
@@ -27,13 +27,13 @@ func choices(p database.Placement) []database.Choice {
 	}
 	return []database.Choice{{
 		Name: "majority", Options: majority("majority"), Reads: database.ReadsMonotonic,
-		GivesUp: "all requests cross to the primary's site; a write waits for the majority",
+		GivesUp: "all requests go to the primary's site; a write waits for the majority",
 	}, {
 		Name: "linearizable", Options: majority("linearizable"), Reads: database.ReadsLinearizable,
 		GivesUp: "a read waits for the majority, too",
 	}, {
 		Name: "w: 1", Options: database.Options{"priorities": near, "write_concern": "1"},
-		Loses:   "those that no other member had got when the primary was lost",
-		GivesUp: "what a primary acknowledged alone is rolled back",
+		Loses:   "writes that no other member had when the primary was lost",
+		GivesUp: "writes that only the primary has are rolled back",
 	}}
 }

@@ -88,7 +88,7 @@ var About = database.About{
 	Row:     database.Row{Resize: "join, by node groups", Replicas: "`no_of_replicas`", Smallest: "2 nodes"},
 	Suite:   database.Suite{Takes: 9 * time.Minute, Waits: true},
 	Smoke: database.Smoke{
-		Text: "Does MySQL NDB Cluster work here? Two node groups of two nodes each, 5 ms apart: every record is on " +
+		Text: "Smoke test of MySQL NDB Cluster. Two node groups of two nodes each, 5 ms apart: every record is on " +
 			"two nodes. YCSB's workload A on 1,000 records.",
 		Topology: "mesh:4,rtt=5ms",
 	},
@@ -100,6 +100,6 @@ func choices(p database.Placement) []database.Choice {
 	}
 	return []database.Choice{{
 		Name: "two copies", Reads: database.ReadsLinearizable,
-		GivesUp: "a write crosses between the nodes of a group three times; a group that is cut off whole stops the cluster",
+		GivesUp: "a write crosses the link between the nodes of its group three times; an isolated group stops the cluster",
 	}}
 }

@@ -105,7 +105,7 @@ var About = database.About{
 	Protocol: "postgres",
 	Row:      database.Row{Replicas: "every member has all data", Smallest: "1 node; 2 survive a loss"},
 	Smoke: database.Smoke{
-		Text: "Does PostgreSQL work here? Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
+		Text: "Smoke test of PostgreSQL. Three nodes 5 ms apart, YCSB's workload A on 1,000 records.",
 	},
 }
 
@@ -115,16 +115,16 @@ func choices(p database.Placement) []database.Choice {
 	}
 	out := []database.Choice{{
 		Name: "asynchronous", Options: database.Options{"primary": p.Near}, Reads: database.ReadsLinearizable,
-		Loses:   "those that no standby had got when the primary was lost",
-		GivesUp: "all requests cross to the primary's site; while it is cut off no request is answered until a standby is promoted",
+		Loses:   "writes that no standby had when the primary was lost",
+		GivesUp: "all requests go to the primary's site; while it is isolated, all fail until a standby is promoted",
 	}, {
 		Name: "one replica confirms", Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)"},
 		Reads:   database.ReadsLinearizable,
-		GivesUp: "a write waits for the nearest standby; all requests cross to the primary's site",
+		GivesUp: "a write waits for the nearest standby; all requests go to the primary's site",
 	}, {
 		Name:    "one replica confirms, near reads",
 		Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)", "read": "nearest"},
-		GivesUp: "a read may return what was",
+		GivesUp: "a read may return a stale value",
 	}}
 	return out
 }

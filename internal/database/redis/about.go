@@ -17,7 +17,7 @@ var About = database.About{
 	Row:      database.Row{Replicas: "yes", Smallest: "3 masters"},
 	Suite:    database.Suite{Takes: 50 * time.Second},
 	Smoke: database.Smoke{
-		Text: "Does Redis Cluster work here? Three masters 5 ms apart, YCSB's workload A on 1,000 records.",
+		Text: "Smoke test of Redis Cluster. Three masters 5 ms apart, YCSB's workload A on 1,000 records.",
 	},
 }
 
@@ -27,7 +27,7 @@ var ValkeyAbout = database.About{
 	Choices: choices,
 	Row:     database.Row{Replicas: "yes", Smallest: "3 masters"},
 	Smoke: database.Smoke{
-		Text: "Does Valkey work here? Three masters 5 ms apart, YCSB's workload A on 1,000 records.",
+		Text: "Smoke test of Valkey. Three masters 5 ms apart, YCSB's workload A on 1,000 records.",
 	},
 }
 
@@ -35,20 +35,20 @@ var ValkeyAbout = database.About{
 func choices(p database.Placement) []database.Choice {
 	out := []database.Choice{{
 		Name: "one copy", Reads: database.ReadsLinearizable,
-		GivesUp: "records of a site that is cut off are out of reach until it is back, and with the default options all others too",
+		GivesUp: "records of an isolated site are unavailable until it returns; with the default options, all others too",
 	}, {
 		Name: "one copy, partial", Options: database.Options{"cluster_require_full_coverage": false}, Reads: database.ReadsLinearizable,
-		GivesUp: "records of a site that is cut off are out of reach until it is back",
+		GivesUp: "records of an isolated site are unavailable until it returns",
 	}}
 	if n := len(p.Nodes); n >= 6 && n%2 == 0 {
-		const lost = "those that the master had acknowledged and its replica had not got when it took over"
+		const lost = "writes that the replica did not have when it took over"
 		out = append(out, database.Choice{
 			Name: "a replica", Options: database.Options{"replicas": 1, "cluster_node_timeout": "5s"}, Loses: lost,
-			GivesUp: "a master that is cut off answers with what was until it notices; half of the nodes only stand by",
+			GivesUp: "an isolated master returns stale values until it detects the cut; half of the nodes are standbys",
 		}, database.Choice{
 			Name: "one replica confirms", Options: database.Options{"replicas": 1, "wait": 1, "cluster_node_timeout": "5s"},
-			Loses:   lost + ", seldom: Redis calls WAIT no guarantee",
-			GivesUp: "a write waits for the replica's site; while that is away every write is in doubt",
+			Loses:   lost + "; rarely, because WAIT is no guarantee",
+			GivesUp: "a write waits for the replica's site; while that site is unavailable, every write is in doubt",
 		})
 	}
 	return out
