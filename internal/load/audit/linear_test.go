@@ -37,22 +37,22 @@ func TestLinearizability(t *testing.T) {
 		loaded bool
 		bad    int
 	}{
-		"read what was written":       {[]Operation{write(1, 1, 2, 7), read(2, 3, 4, 7)}, true, 0},
+		"read the written value":       {[]Operation{write(1, 1, 2, 7), read(2, 3, 4, 7)}, true, 0},
 		"a stale read":                {[]Operation{write(1, 1, 2, 7), read(2, 3, 4, 0)}, true, 1},
-		"either, while it is written": {[]Operation{write(1, 1, 10, 7), read(2, 2, 3, 0), read(2, 4, 5, 7)}, true, 0},
-		"not back again":              {[]Operation{write(1, 1, 10, 7), read(2, 2, 3, 7), read(2, 4, 5, 0)}, true, 1},
+		"either value during the write": {[]Operation{write(1, 1, 10, 7), read(2, 2, 3, 0), read(2, 4, 5, 7)}, true, 0},
+		"no return to the old value":              {[]Operation{write(1, 1, 10, 7), read(2, 2, 3, 7), read(2, 4, 5, 0)}, true, 1},
 		"in doubt, seen":              {[]Operation{open, read(2, 20, 30, 7)}, true, 0},
 		"in doubt, never seen":        {[]Operation{open, read(2, 20, 30, 0)}, true, 0},
 		"in doubt, seen late":         {[]Operation{open, read(2, 20, 30, 0), read(2, 31, 32, 7)}, true, 0},
-		"in doubt, seen and gone":     {[]Operation{open, read(2, 20, 30, 7), read(2, 31, 32, 0)}, true, 1},
-		"not there yet":               {[]Operation{missing, write(1, 3, 4, 7), read(2, 5, 6, 7)}, false, 0},
-		"a loaded record is gone":     {[]Operation{missing}, true, 2},
-		"a value that nobody wrote":   {[]Operation{strange}, true, 0},
-		"of two at once one is last": {[]Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7),
+		"in doubt, seen and lost":     {[]Operation{open, read(2, 20, 30, 7), read(2, 31, 32, 0)}, true, 1},
+		"not yet visible":               {[]Operation{missing, write(1, 3, 4, 7), read(2, 5, 6, 7)}, false, 0},
+		"a loaded record is missing":     {[]Operation{missing}, true, 2},
+		"a value that no client wrote":   {[]Operation{strange}, true, 0},
+		"one of two concurrent writes is last": {[]Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7),
 			read(3, 13, 14, 7)}, true, 0},
-		"of two at once not both are last": {[]Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7),
+		"two concurrent writes are not both last": {[]Operation{write(1, 1, 10, 7), write(2, 2, 9, 8), read(3, 11, 12, 7),
 			read(3, 13, 14, 8)}, true, 1},
-		"fields are registers of their own": {[]Operation{{Worker: 1, Call: 1, Return: 2, Fields: []int{1},
+		"each field is a separate register": {[]Operation{{Worker: 1, Call: 1, Return: 2, Fields: []int{1},
 			Versions: []Version{9}}, read(2, 3, 4, 0)}, true, 0},
 	} {
 		if r := check(c.h, c.loaded); len(r.Violated) != c.bad || len(r.Undecided) != 0 {

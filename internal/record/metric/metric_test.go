@@ -48,7 +48,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	if _, ok := got["scan.p95"]; ok {
-		t.Error("a latency of operations of which none succeeded")
+		t.Error("a latency without a successful operation")
 	}
 	r := got["events.leave.recover"]
 	if len(r) != 2 || r[0].LowerBound || r[0].upperBound() != 4 || !r[1].LowerBound || r[1].upperBound() < 1e300 {

@@ -75,7 +75,7 @@ func TestCrashes(t *testing.T) {
 			}
 			after := w.image(t)
 			if before == after && !strings.HasPrefix(line, "delegate") {
-				t.Fatal("nothing was done")
+				t.Fatal("no command was executed")
 			}
 			if left := w.orphans(); len(left) > 0 {
 				t.Errorf("orphans: %v", left)
@@ -135,7 +135,7 @@ func crashed(t *testing.T, line string, c crash, before, after string) {
 		t.Errorf("%s: it was answered and is not done", c)
 	case r.Err != nil && got != before && !errors.Is(r.Err, metadata.ErrUnavailable):
 		t.Errorf("%s: it was done, and answered %v", c, r.Err)
-	case r.Err != nil && got != before && strings.Contains(r.Err.Error(), "nothing was changed"):
+	case r.Err != nil && got != before && strings.Contains(r.Err.Error(), "no command changed the tree"):
 		t.Errorf("%s: it was done, and answered %v", c, r.Err)
 	}
 	if left := w.orphans(); len(left) > 0 {

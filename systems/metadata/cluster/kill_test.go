@@ -117,7 +117,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if slices.Sort(names); strings.Join(names, " ") != "0 1 2 d" {
-		t.Errorf("there are %v", names)
+		t.Errorf("got files %v", names)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestPartsSurviveKill(t *testing.T) {
 		}
 	}
 	if doubts.Load() == 0 {
-		t.Error("no client was in doubt")
+		t.Error("no client got a doubtful answer")
 	}
 	for _, owner := range []string{"g1,g2,g3", "g2"} {
 		insist(t, c, "delegate /hot "+owner)
@@ -262,7 +262,7 @@ func holdsOnce(t *testing.T, addrs, want []string) {
 		there = kept(t, r.Router, addrs)
 	}
 	if there != len(want) {
-		t.Errorf("the servers have %d files of %d", there, len(want))
+		t.Errorf("the servers have %d files, want %d", there, len(want))
 	}
 }
 

@@ -63,7 +63,7 @@ func TestMigrateWhileChanging(t *testing.T) {
 				t.Errorf("%d changes were made meanwhile", changed)
 			}
 			if diff := cmp.Diff(still.image(t), w.image(t)); diff != "" {
-				t.Errorf("behind %d changes: %s", changed, diff)
+				t.Errorf("after %d changes: %s", changed, diff)
 			}
 			if left := w.orphans(); len(left) > 0 {
 				t.Errorf("orphans: %v", left)

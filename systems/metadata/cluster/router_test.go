@@ -126,7 +126,7 @@ func TestSubtrees(t *testing.T) {
 		}
 	}
 	if r := do(t, b, "stat /etc"); r.Err != nil || r.Entries[0].Mode != 0o700 {
-		t.Errorf("its mode did not come with it: %+v", r)
+		t.Errorf("the mode was not copied: %+v", r)
 	}
 	if r := do(t, b, "read /home/bob/f"); string(r.Data) != "text" {
 		t.Errorf("read %+v", r)
@@ -157,7 +157,7 @@ func TestSubtrees(t *testing.T) {
 	}
 	must(t, b, "mv /home/ann/mail /home/ann/post", "rm /home/bob/f", "rmdir /home/bob")
 	if r := do(t, a, "ls /home/bob"); !errors.Is(r.Err, metadata.ErrNotFound) {
-		t.Errorf("a router that knew where it was: %+v", r)
+		t.Errorf("a router with an outdated map: %+v", r)
 	}
 }
 

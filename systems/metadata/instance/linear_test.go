@@ -66,7 +66,7 @@ func (p *process) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the replica said %q: %v", line, err)
+		t.Fatalf("unexpected output of the replica: %q, %v", line, err)
 	}
 }
 
@@ -179,7 +179,7 @@ func attempt(ctx context.Context, c *client.Client, dir string, in asked) (out t
 		return out, true
 	case !errors.Is(r.Err, metadata.ErrUnavailable):
 		return told{err: r.Err}, true
-	case !in.op.Changes(), errors.As(r.Err, &dial) && dial.Op == "dial", strings.Contains(r.Err.Error(), "nothing was changed"):
+	case !in.op.Changes(), errors.As(r.Err, &dial) && dial.Op == "dial", strings.Contains(r.Err.Error(), "no command changed the tree"):
 		return out, false
 	}
 	return told{unknown: true}, true
@@ -248,7 +248,7 @@ func round(t *testing.T, all []*process, seed uint64) {
 			select {
 			case <-half:
 			case <-time.After(patience):
-				t.Fatal("the clients came nowhere")
+				t.Fatal("the clients made no progress")
 			}
 		}
 	}

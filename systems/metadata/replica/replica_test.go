@@ -182,7 +182,7 @@ func TestTakeover(t *testing.T) {
 	select {
 	case <-half:
 	case <-time.After(patience):
-		t.Error("the clients came nowhere")
+		t.Error("the clients made no progress")
 	}
 	victim.stop()
 	ended.Store(true)
@@ -261,7 +261,7 @@ func TestLaggingReplicaCatchesUp(t *testing.T) {
 	for deadline := time.Now().Add(patience); ; {
 		if s := servers[0].log.Node().Status(); s.First > 3 || time.Now().After(deadline) {
 			if s.First <= 3 {
-				t.Fatalf("the log has forgotten nothing: %+v", s)
+				t.Fatalf("the log was not compacted: %+v", s)
 			}
 			break
 		}

@@ -47,7 +47,7 @@ func TestSet(t *testing.T) {
 		}
 		for _, k := range all {
 			if !slices.Equal(names(k.set, ""), k.names) {
-				t.Error("a set that was kept changed")
+				t.Error("an earlier version of the set changed")
 			}
 		}
 	}
