@@ -39,7 +39,7 @@ func TestRealLinks(t *testing.T) {
 	}{
 		"as it is":              {file: "real.yaml"},
 		"one machine":           {file: "alone.yaml", want: "the lab runs on one"},
-		"all on one":            {file: "real.yaml", sets: []string{"place={Oslo: one, Pune: one}"}, want: "all nodes are on one"},
+		"all nodes on one machine":            {file: "real.yaml", sets: []string{"place={Oslo: one, Pune: one}"}, want: "all nodes are on one"},
 		"a scale":               {file: "real.yaml", sets: []string{"scale=2"}, want: "scale does not apply"},
 		"a drift":               {file: "real.yaml", sets: []string{"drift={steps: [{at: 1s, scale: 2}]}"}, want: "drift does not apply"},
 		"more latency":          {file: "real.yaml", sets: []string{cloud + "add: 5ms}}]"}},
@@ -48,7 +48,7 @@ func TestRealLinks(t *testing.T) {
 		"a cut":                 {file: "real.yaml", sets: []string{"events=[{at: 1s, for: 2s, link_down: {of: Pune}}]"}},
 		"a bound of bandwidth":  {file: "real.yaml", sets: []string{"events=[{at: 1s, for: 2s, bandwidth: {of: Pune, set: 10mbit}}]"}},
 		"a link on one machine": {file: "real.yaml", sets: []string{"events=[{at: 1s, for: 2s, latency: {between: [Oslo, client], set: 5ms}}]"}},
-		"places not known": {file: "real.yaml", sets: []string{"machines=spread.yaml",
+		"unknown placement": {file: "real.yaml", sets: []string{"machines=spread.yaml",
 			"events=[{at: 1s, for: 2s, loss: {of: Pune, set: 5%}}]"}, want: "is a real link"},
 		"emulated again": {file: "real.yaml", sets: []string{"links=emulated", "scale=2", cloud + "set: 5ms}}]"}},
 	} {

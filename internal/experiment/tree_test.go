@@ -37,7 +37,7 @@ func TestTreeWorkload(t *testing.T) {
 			"--set workload.properties.shared=2: workload.properties.shared: \"2\" is not a number between 0 and 1"},
 		"a property":       {"workload.properties.fieldlength=2", "unknown for workload namespace"},
 		"of another":       {"assert=[read.p95 < 1s]", "the workload has no operation read"},
-		"none of those":    {"assert=[mkdir.p95 < 1s]", "the workload has no operation mkdir"},
+		"no such metric here":    {"assert=[mkdir.p95 < 1s]", "the workload has no operation mkdir"},
 		"probed":           {"workload.probes={every: 5s}", "the same names"},
 		"too few to share": {"workload.records=1", "at least 2 records"},
 	} {

@@ -108,7 +108,7 @@ func startOwner(t *testing.T, o order) child {
 	}
 	go func() {
 		defer close(c.said)
-		_, _ = bufio.NewReader(out).ReadString('\n') // it may be killed first
+		_, _ = bufio.NewReader(out).ReadString('\n') // the owner may be killed first
 	}()
 	return c
 }
@@ -141,7 +141,7 @@ func TestOwnerKilledAtEveryStageLeavesNothing(t *testing.T) {
 			<-p.said
 			p.killed()
 			if left := testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir)); len(left) == 0 {
-				t.Error("nothing was left: it was not killed when it was meant to be")
+				t.Error("nothing was left over: the owner was not killed at the intended stage")
 			}
 			mustSweep(t, c)
 		})
@@ -164,7 +164,7 @@ func TestOwnerKilledAtAnyTimeLeavesNothing(t *testing.T) {
 		p.killed()
 		mustSweep(t, c)
 		if t.Failed() {
-			t.Fatalf("it was killed after %v", wait)
+			t.Fatalf("the owner was killed after %v", wait)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestDamagedJournal(t *testing.T) {
 		"empty":    func(p journal.LabDir) error { return os.Truncate(p.Path(journal.JournalFile), 0) },
 		"no state": func(p journal.LabDir) error { return os.Remove(p.Path(journal.RecordFile)) },
 		"no ID":    func(p journal.LabDir) error { return os.Remove(p.Path(journal.IDFile)) },
-		"garbage in front": func(p journal.LabDir) error {
+		"leading garbage": func(p journal.LabDir) error {
 			text, err := os.ReadFile(p.Path(journal.JournalFile))
 			if err != nil {
 				return err
@@ -239,14 +239,14 @@ func TestDamagedJournal(t *testing.T) {
 			if err := damage(placeOf(t, c)); err != nil {
 				t.Fatal(err)
 			}
-			t.Setenv("SKERRY_DATA", c.DataDir) // directories that no journal names are found there
+			t.Setenv("SKERRY_DATA", c.DataDir) // where directories without a journal are found
 			if name == "foreign directory" {
 				victim := filepath.Join(filepath.Dir(c.StateDir), "victim")
 				if _, err := Sweep(t.Context(), c.StateDir); err != nil {
 					t.Error(err)
 				}
 				if _, err := os.Stat(filepath.Join(victim, "file")); err != nil {
-					t.Errorf("what was not the lab's: %v", err)
+					t.Errorf("files outside the lab: %v", err)
 				}
 				if err := os.RemoveAll(victim); err != nil {
 					t.Fatal(err)
@@ -295,7 +295,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("with %s: %v, want ENOSPC", size, err)
 			came++
 		}
-		_ = os.Remove(filepath.Join(mount, "filler")) // it is there where Up had room
+		_ = os.Remove(filepath.Join(mount, "filler")) // it exists if Up had space
 		for _, trace := range testhost.FindLeftovers(t, c.Name, mount) {
 			t.Errorf("with %s left: %s", size, trace)
 		}
@@ -304,7 +304,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	if failed < 3 {
-		t.Errorf("Up failed %d times before it had room: the test does not meet its stages", failed)
+		t.Errorf("Up failed %d times before it had space: the test does not cover the stages", failed)
 	}
 }
 

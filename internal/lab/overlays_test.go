@@ -82,7 +82,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("options %+v, %v", options, ps)
 	}
 	if _, err := NewOverlay(t.Context(), topology.Overlay{Kind: "ospf"}); err == nil {
-		t.Error("there is no ospf")
+		t.Error("unknown overlay ospf was accepted")
 	}
 	if over, err := NewOverlay(t.Context(), topology.Overlay{}); over != nil || err != nil {
 		t.Errorf("direct is %v, %v", over, err)

@@ -54,9 +54,9 @@ func TestFailedUpCleansUp(t *testing.T) {
 		"no engine":           {t.Context(), failing{inStart: boom}, boom},
 		"no links":            {t.Context(), failing{inCreate: boom}, boom},
 		"interrupted":         {ctx, failing{cancel: cancel}, context.Canceled},
-		"interrupted at once": {ctx, failing{}, context.Canceled},
+		"interrupted immediately": {ctx, failing{}, context.Canceled},
 	}
-	for _, name := range []string{"no engine", "no links", "interrupted", "interrupted at once"} {
+	for _, name := range []string{"no engine", "no links", "interrupted", "interrupted immediately"} {
 		t.Run(name, func(t *testing.T) {
 			tt := tests[name]
 			c := config(t, "fails")

@@ -39,7 +39,7 @@ func TestKilledOwnerLeavesNoContainers(t *testing.T) {
 			<-p.said
 			p.killed()
 			if len(testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
-				t.Fatal("the owner made nothing")
+				t.Fatal("the owner created nothing")
 			}
 			mustSweep(t, c)
 			for deadline := time.Now().Add(awhile); loops() > before && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {

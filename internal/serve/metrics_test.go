@@ -16,7 +16,7 @@ func TestMetrics(t *testing.T) {
 	b := newBench(t, "")
 	b.run("ended", true)
 	if code, _, body := b.request(http.MethodGet, "/metrics", ""); code != http.StatusOK || strings.Contains(body, "skerry_") {
-		t.Errorf("while nothing runs: %d %s", code, body)
+		t.Errorf("without a running run: %d %s", code, body)
 	}
 	feed, name := b.live("x")
 	measure(feed, nil)
@@ -103,7 +103,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	for _, name := range metric.FindAllString(string(file), -1) { // variables and annotations too
 		if !slices.Contains(names, name) {
-			t.Errorf("there is no metric %s", name)
+			t.Errorf("unknown metric %s", name)
 		}
 	}
 	if asked < 10 {

@@ -71,7 +71,7 @@ func TestAnswersAreCheckedImmediately(t *testing.T) {
 		`did you mean "kill"`,
 	} {
 		if !strings.Contains(out.String(), told) {
-			t.Errorf("nobody was told %s:\n%s", told, &out)
+			t.Errorf("no message with %s:\n%s", told, &out)
 		}
 	}
 	if d.Database != "etcd" || d.Topology != "mesh:3" || d.Client != "n2" || !slices.Equal(d.Scales, []float64{0.5, 1}) ||
@@ -79,7 +79,7 @@ func TestAnswersAreCheckedImmediately(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	if !slices.ContainsFunc(i.asked, func(q string) bool { return strings.Contains(q, "[n1]") }) {
-		t.Errorf("the first site of the new topology is not offered: %q", i.asked)
+		t.Errorf("the first site of the new topology is not an option: %q", i.asked)
 	}
 }
 

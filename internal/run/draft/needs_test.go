@@ -89,7 +89,7 @@ func TestNeedsInterview(t *testing.T) {
 	}
 	for _, told := range []string{"Atlantis", "n9", `"many" is not a number`} {
 		if !strings.Contains(out.String(), told) {
-			t.Errorf("nobody was told %s:\n%s", told, &out)
+			t.Errorf("no message with %s:\n%s", told, &out)
 		}
 	}
 	questions.Check = func(Needs) (Places, error) { return Places{}, ErrAnswer }

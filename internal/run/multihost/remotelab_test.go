@@ -51,7 +51,7 @@ func TestIsOptional(t *testing.T) {
 		want  bool
 	}{
 		"any":         {inventory.Entry{Name: "a"}, map[string]string{"*": "spread"}, true},
-		"it is named": {inventory.Entry{Name: "a"}, map[string]string{"Pune": "a"}, false},
+		"named in the experiment": {inventory.Entry{Name: "a"}, map[string]string{"Pune": "a"}, false},
 		"for a site":  {inventory.Entry{Name: "a", Site: "Pune"}, nil, false},
 	} {
 		if got := isOptional(c.m, c.rules); got != c.want {

@@ -83,6 +83,6 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(first, "tinc.conf")); err != nil || strings.Contains(string(data), "ConnectTo") {
-		t.Errorf("the first node calls: %s, %v", data, err)
+		t.Errorf("the first node connects to a peer: %s, %v", data, err)
 	}
 }
