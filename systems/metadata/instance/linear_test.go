@@ -179,7 +179,7 @@ func attempt(ctx context.Context, c *client.Client, dir string, in asked) (out t
 		return out, true
 	case !errors.Is(r.Err, metadata.ErrUnavailable):
 		return told{err: r.Err}, true
-	case !in.op.Changes(), errors.As(r.Err, &dial) && dial.Op == "dial", strings.Contains(r.Err.Error(), "no command changed the tree"):
+	case !in.op.Changes(), errors.As(r.Err, &dial) && dial.Op == "dial", strings.Contains(r.Err.Error(), "nothing was changed"):
 		return out, false
 	}
 	return told{unknown: true}, true
