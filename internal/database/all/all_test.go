@@ -127,7 +127,7 @@ func TestProtocols(t *testing.T) {
 		}
 	}
 	if d, ok := known.Protocol(""); ok {
-		t.Errorf("the client of no protocol is %v", d.Name())
+		t.Errorf("the client of an unknown protocol is %v", d.Name())
 	}
 }
 

@@ -69,7 +69,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unpack(t.Context(), deb, to); err == nil || !strings.Contains(err.Error(), sourceFile) {
-		t.Errorf("a file that is no package: %v", err)
+		t.Errorf("a file that is not a package: %v", err)
 	}
 }
 
@@ -126,6 +126,6 @@ func TestLogged(t *testing.T) {
 		t.Errorf("an interrupted build: %v", err)
 	}
 	if got := failureLines("a\nb\nc"); got != "a\nb\nc" {
-		t.Errorf("of lines that tell of no error: %q", got)
+		t.Errorf("excerpt of a log without errors: %q", got)
 	}
 }

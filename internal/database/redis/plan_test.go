@@ -81,10 +81,10 @@ func (p placed) Site() string { return p.site }
 
 func TestLayout(t *testing.T) {
 	for _, test := range []struct {
-		sites             string // of each node
+		sites             string // site of each node
 		masters, replicas int
 		together          int // replicas at their master's site
-		majority          int // of masters at one site, at most
+		majority          int // maximum number of masters at one site
 	}{
 		{"abcdef", 3, 1, 0, 1},
 		{"aabbcc", 3, 1, 0, 1},

@@ -134,10 +134,10 @@ func TestSlotMap(t *testing.T) {
 		"without metadata, as in 6": {node("10.0.0.1")[:3], "10.0.0.1:7001"},
 		"a name":                    {node("db.example", "ip", "10.0.0.1"), "db.example:7001"},
 		"IPv6":                      {node("fd00::1"), "[fd00::1]:7001"},
-		"null: an unknown endpoint": {node(nil, "ip", "10.0.0.1"), "10.0.0.9:7001"},
-		"empty: its own is unknown": {node(""), "10.0.0.9:7001"},
+		"null: unknown endpoint": {node(nil, "ip", "10.0.0.1"), "10.0.0.9:7001"},
+		"empty: own endpoint unknown": {node(""), "10.0.0.9:7001"},
 		"? and its address":         {node("?", "ip", "10.0.0.1"), "10.0.0.1:7001"},
-		"?, and nothing else":       {node("?"), ""},
+		"? only":       {node("?"), ""},
 		"?, and an unknown address": {node("?", "ip", ""), ""},
 	} {
 		got, err := parseSlotMap([]any{[]any{int64(0), int64(16383), test.node}}, "10.0.0.9:7000")
@@ -199,14 +199,14 @@ func TestRedirectOverridesOlderSlotMap(t *testing.T) {
 	all := func(addr string) []ownedSlots { return []ownedSlots{{slotRange{0, slots - 1}, addr}} }
 	asked := r.question.Add(1)
 	if _, _, ok := r.followRedirect([]byte("MOVED 7 "+heir), left); !ok {
-		t.Fatal("the redirect was not understood")
+		t.Fatal("the redirect was not parsed")
 	}
 	r.applySlotMap(all(left), asked)
 	if owner(7) != heir || owner(8) != left {
-		t.Errorf("after the older answer slot 7 is with %s, want %s; slot 8 with %s, want %s", owner(7), heir, owner(8), left)
+		t.Errorf("after the older answer, slot 7 belongs to %s, want %s; slot 8 to %s, want %s", owner(7), heir, owner(8), left)
 	}
 	r.applySlotMap(all(left), r.question.Add(1))
 	if owner(7) != left {
-		t.Errorf("after a newer answer slot 7 is with %s, want %s", owner(7), left)
+		t.Errorf("after a newer answer, slot 7 belongs to %s, want %s", owner(7), left)
 	}
 }
