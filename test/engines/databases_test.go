@@ -48,7 +48,7 @@ code=$?; cp -rL /root/runs/latest "$0/$2"; exit $code`, r.share, database, dir, 
 			}
 			for name, m := range r.machines {
 				if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null`)); err != nil {
-					t.Errorf("something is left on %s: %v", name, err)
+					t.Errorf("leftovers on %s: %v", name, err)
 				}
 			}
 		})

@@ -47,10 +47,10 @@ func (r *room) gridOn(flags string) {
 		} {
 			a := stats.EstimateMean(values(serial, cell, false, figure))
 			said := fmt.Sprintf("cell %d, %s: serial %.3f ± %.3f", cell, name, a.Mean, a.HalfWidth)
-			for i, valid := range []bool{false, true} { // the report takes valid ones, where there are any
+			for i, valid := range []bool{false, true} { // the report uses valid trials, if any
 				v := values(got, cell, valid, figure)
 				if len(v) == 0 {
-					said += "; no valid one"
+					said += "; no valid trial"
 					continue
 				}
 				b := stats.EstimateMean(v)
@@ -68,7 +68,7 @@ func (r *room) gridOn(flags string) {
 	if len(alone) == 0 || len(pause) == 0 {
 		r.t.Fatal("no machine has measured two trials")
 	}
-	r.t.Logf("from the end of a trial to the beginning of the machine's next one: serial %s; engine %s: %.2f s more",
+	r.t.Logf("from the end of a trial to the start of the machine's next trial: serial %s; engine %s: %.2f s more",
 		spread(alone), spread(pause), pause[len(pause)/2]-alone[len(alone)/2])
 }
 

@@ -63,7 +63,7 @@ for n in $(./skerry lab status hand --json | grep -o '"name": "n[0-9]*"' | cut -
 	}
 	for name, m := range r.machines {
 		if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null && ! ip -br link | grep lk && ! ip -4 addr | grep 10\.77\. && ! ip route show table all | grep 10\.77\.`)); err != nil {
-			t.Errorf("something is left on %s: %v", name, err)
+			t.Errorf("leftovers on %s: %v", name, err)
 		}
 	}
 }
