@@ -54,7 +54,7 @@ func TestCommandPagesAreCurrent(t *testing.T) {
 		got[filepath.Base(f)] = string(page)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/commands is not what the commands say, run make docs: -want +got:\n%s", diff)
+		t.Errorf("docs/commands is outdated, run make docs: -want +got:\n%s", diff)
 	}
 }
 
@@ -109,8 +109,8 @@ func TestReplaceTable(t *testing.T) {
 		page, want string
 		err        error
 	}{
-		"the table is new":     {head + tail, head + "| t |\n" + tail, nil},
-		"the table is another": {head + "| s |\n| s |\n" + tail, head + "| t |\n" + tail, nil},
+		"a new table":     {head + tail, head + "| t |\n" + tail, nil},
+		"another table": {head + "| s |\n| s |\n" + tail, head + "| t |\n" + tail, nil},
 		"no mark":              {"a\n", "", ErrMark},
 	} {
 		got, err := replaceTable("x", func() string { return "| t |\n" })([]byte(tt.page))

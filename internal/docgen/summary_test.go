@@ -80,7 +80,7 @@ func (root node) wrong(n node, v any, at string) (all []string) {
 		}
 	case string:
 		if n.Type != "" && n.Type != "string" {
-			fail("%q is no %s", v, n.Type)
+			fail("%q is not a %s", v, n.Type)
 		}
 	case bool:
 		if n.Type != "" && n.Type != "boolean" {

@@ -30,7 +30,7 @@ func TestBuildNeedsConsent(t *testing.T) {
 		"not asked for": {compiled(3e9, nil, "sh"), false, ErrBuild, []string{"demo-source/sid", "a second", "3.0 GB", "skerry install demo --build", "--from PATH"}},
 		"no tools":      {compiled(1, nil, "sh", "no-such-cc|no-such-clang"), true, ErrNoTools, []string{"no-such-cc or no-such-clang", "apt-get install them"}},
 		"no room":       {compiled(1<<60, nil, "no-such-cc|sh"), true, ErrNoSpace, []string{"SKERRY_CACHE"}},
-		"all is there":  {compiled(1, nil, "no-such-cc|sh"), true, nil, nil},
+		"all tools installed":  {compiled(1, nil, "no-such-cc|sh"), true, nil, nil},
 	} {
 		err := Store{Dir: t.TempDir(), Build: test.build}.allowed(test.recipe)
 		if !errors.Is(err, test.want) {
@@ -44,7 +44,7 @@ func TestBuildNeedsConsent(t *testing.T) {
 		}
 	}
 	if c := compiled(2e9, nil).command(); c != "skerry install demo --build (a second, 2.0 GB of disk)" {
-		t.Errorf("how to have it: %q", c)
+		t.Errorf("advice to install: %q", c)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 	})
 	root := t.TempDir()
 	if err := s.build(t.Context(), r, source, s.Dir, root); !errors.Is(err, broken) || !strings.Contains(advice.Of(err), "to resume") {
-		t.Fatalf("a build that broke off: %v (%s)", err, advice.Of(err))
+		t.Fatalf("an interrupted build: %v (%s)", err, advice.Of(err))
 	}
 	if err := s.build(t.Context(), r, source, s.Dir, root); err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 		t.Error(d)
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, "build", "demo")); !errors.Is(err, os.ErrNotExist) {
-		t.Error("what was only needed to build is still there")
+		t.Error("build dependencies were not removed")
 	}
 	if !executable(filepath.Join(root, "demo-server")) {
 		t.Error("the program was not built")

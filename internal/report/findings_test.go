@@ -10,8 +10,8 @@ import (
 // The advice follows from the most frequent reason for suspicion, if it concerns the machine.
 func TestCommonRemedy(t *testing.T) {
 	for name, tt := range map[string]struct {
-		kinds [][]string // of the trials
-		want  string     // the beginning
+		kinds [][]string // kinds of reasons of each trial
+		want  string     // prefix of the advice
 	}{
 		"late twice, full once": {[][]string{{"driver-late", "emulator-late"}, {"steal"}, {"host-cpu"}}, "CPU time was delayed"},
 		"full":                  {[][]string{{"host-cpu"}, {"driver-cpu", "driver-late"}}, "CPU saturated"},

@@ -21,11 +21,11 @@ func TestWrite(t *testing.T) {
 		name  string
 		write func(io.Writer) error
 		fails error
-		want  string // "" is no file
+		want  string // expected contents, "" for no file
 	}{
 		{"fails, no file yet", say("half", broken), broken, ""},
 		{"new", say("one", nil), nil, "one"},
-		{"fails, a file there", say("half", broken), broken, "one"},
+		{"fails, existing file", say("half", broken), broken, "one"},
 		{"replaced", say("2", nil), nil, "2"},
 	} {
 		if err := Write(path, step.write); !errors.Is(err, step.fails) {
@@ -43,7 +43,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("left behind: %q (%v)", left, err)
 	}
 	if err := Write(filepath.Join(path, "below"), say("", nil)); err == nil {
-		t.Error("a file below a file was written")
+		t.Error("wrote a file below a file")
 	}
 }
 
@@ -75,7 +75,7 @@ func TestSymlink(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.Readlink(filepath.Join(dir, "current")); err != nil || got != target {
-			t.Errorf("it points at %q (%v), want %q", got, err, target)
+			t.Errorf("the link points to %q (%v), want %q", got, err, target)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "folder", "full"), 0o755); err != nil {

@@ -29,7 +29,7 @@ func held(t *testing.T, path string) bool {
 	return yes
 }
 
-// TestCopies has a copy of a locked descriptor outlive the lock, as a child has one that has not executed its program.
+// TestCopies keeps a copy of a locked descriptor beyond the lock, like a forked child before its exec.
 func TestCopies(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)
@@ -43,7 +43,7 @@ func TestCopies(t *testing.T) {
 	}
 	defer unix.Close(child)
 	if _, err := flock.Acquire(open(t, dir)); !errors.Is(err, flock.ErrHeld) || !held(t, dir) {
-		t.Errorf("a lock that is held: %v", err)
+		t.Errorf("locking a held lock: %v", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)

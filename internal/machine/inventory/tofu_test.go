@@ -109,6 +109,6 @@ func TestInvalidOutputsAreRejected(t *testing.T) {
 	}
 	var ps strict.Problems
 	if _, err := FromTofu(t.Context(), []string{applied(t, one), applied(t, one)}); !errors.As(err, &ps) || !strings.Contains(err.Error(), `"a" is that of machines[0], too`) {
-		t.Errorf("two of a name: %v", err)
+		t.Errorf("duplicate name: %v", err)
 	}
 }

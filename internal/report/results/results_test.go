@@ -51,7 +51,7 @@ func load(t *testing.T) Plan {
 	return p
 }
 
-// A name of a plan means one thing.
+// A name in a plan selects exactly one thing.
 func TestPlanNamesAreUnique(t *testing.T) {
 	step := func(name string) Step { return Step{Name: name, Run: "e.yaml", Keep: []string{"goodput"}} }
 	for what, pages := range map[string][]PlanPage{
@@ -94,7 +94,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("a step selects %v, %v", got, err)
 	}
 	if _, err := p.Select([]string{"cloud"}, false); err == nil {
-		t.Error("a name that means nothing selects something")
+		t.Error("an unknown name selects steps")
 	}
 	steps := func(names ...string) (n int) {
 		pages, err := p.Select(names, true)
@@ -147,11 +147,11 @@ func proseOf(template []byte) string {
 	return actions.ReplaceAllString(phrases.ReplaceAllString(text, "$1 {{"), "")
 }
 
-// Prose holds no figure that the data does not have.
+// Prose contains no figure that is missing in the data.
 func TestProseContainsNoFigures(t *testing.T) {
 	for name, template := range templates(t) {
 		prose := proseOf(template)
-		if name == documents { // its figures follow from data/papers.csv: TestContradictionsFollowFromPapers
+		if name == documents { // figures from data/papers.csv: see TestContradictionsFollowFromPapers
 			for _, c := range contradictions {
 				prose = strings.Replace(prose, fmt.Sprintf(c.sentence, c.value(documentValues(t))), "", 1)
 			}
@@ -213,7 +213,7 @@ func TestMissing(t *testing.T) {
 	keep("rebalance-redis", "rebalance-redis-million", "fhc-links")
 	got, err := some.Missing([]string{"rebalance-redis-cli", "routing-healing", "audit-redis"})
 	if want := []string{"rebalance-redis-cli", "routing", "audits"}; err != nil || !cmp.Equal(got.Names, want) {
-		t.Errorf("missing are %v, %v, want %v", got.Names, err, want)
+		t.Errorf("missing steps %v, %v, want %v", got.Names, err, want)
 	}
 	cli, err := pretended{plan: load(t)}.step("rebalance-redis-cli")
 	if err != nil {
@@ -224,13 +224,13 @@ func TestMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err = some.Missing([]string{cli.Name}); err != nil || got.Takes != takes {
-		t.Errorf("what is missing takes %v, %v, want what its step does, %v", got.Takes, err, takes)
+		t.Errorf("duration of the missing steps is %v, %v, want that of the step, %v", got.Takes, err, takes)
 	}
 	if measured, all, err := some.Progress("routing"); err != nil || measured != 1 || all < 5 {
 		t.Errorf("%d of %d steps are measured, %v", measured, all, err)
 	}
 	if _, _, err := some.Progress("rooting"); err == nil {
-		t.Error("a page that is none has a progress")
+		t.Error("an unknown page has a progress")
 	}
 }
 
@@ -248,7 +248,7 @@ func forget(t *testing.T, f Folder, name string) {
 	}
 }
 
-// A picture that is on no page any more goes with the next pages.
+// A chart that no page uses any more is removed with the next update of the pages.
 func TestUnusedPicturesAreRemoved(t *testing.T) {
 	some := Folder{Dir: t.TempDir(), Root: root}
 	if err := folder.CopyTemplates(some); err != nil {
@@ -262,14 +262,14 @@ func TestUnusedPicturesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(old); err == nil {
-		t.Error("a picture of an older page is still there")
+		t.Error("a chart of an older page was not removed")
 	}
 	if _, err := os.Stat(filepath.Join(some.Dir, "clouds"+pageExt)); err != nil {
 		t.Error(err)
 	}
 }
 
-// The short forms of all steps together show something of every page.
+// The short forms of all steps together cover every page.
 func TestQuickCoversEveryPage(t *testing.T) {
 	plan := load(t)
 	quick, err := plan.Select([]string{"all"}, true)
@@ -283,7 +283,7 @@ func TestQuickCoversEveryPage(t *testing.T) {
 	}
 }
 
-// What trials did over time is kept for the steps that ask for it, and holds something at every point.
+// Time series of trials are stored for the steps that request them, and have a value at every point.
 func TestPointsHaveFigures(t *testing.T) {
 	for _, p := range load(t).Pages {
 		for _, s := range p.Steps {
