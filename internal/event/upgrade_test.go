@@ -153,12 +153,12 @@ func TestCheckUpgrade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := stage()
 			s.Database, s.Version = etcdLike{}, tt.version
-			var said []string
+			var problems []string
 			CheckDatabase(read(t, tt.events), s, "etcd", able, func(path, hint, format string, args ...any) {
-				said = append(said, path+": "+fmt.Sprintf(format, args...)+"; "+hint)
+				problems = append(problems, path+": "+fmt.Sprintf(format, args...)+"; "+hint)
 			})
-			if tt.error == "" && len(said) > 0 || tt.error != "" && (len(said) != 1 || !strings.Contains(said[0], tt.error)) {
-				t.Errorf("%q, want %q", said, tt.error)
+			if tt.error == "" && len(problems) > 0 || tt.error != "" && (len(problems) != 1 || !strings.Contains(problems[0], tt.error)) {
+				t.Errorf("%q, want %q", problems, tt.error)
 			}
 		})
 	}

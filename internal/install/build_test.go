@@ -50,8 +50,8 @@ func TestBuildNeedsConsent(t *testing.T) {
 
 // A build is interrupted, and the next one continues with its files.
 func TestInterruptedBuildContinues(t *testing.T) {
-	var said []string
-	s := Store{Dir: t.TempDir(), Progress: func(step string) { said = append(said, step) }}
+	var steps []string
+	s := Store{Dir: t.TempDir(), Progress: func(step string) { steps = append(steps, step) }}
 	source := Package{Name: "demo-source", Version: "1", File: "demo-source_1_all.deb", SHA256: sum}
 	broken := errors.New("the power failed")
 	r := compiled(1, func(_ context.Context, w Workshop) error {
@@ -69,7 +69,7 @@ func TestInterruptedBuildContinues(t *testing.T) {
 	if err := s.build(t.Context(), r, source, s.Dir, root); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff("demo: half was there, of demo-source_1_all.deb", said[len(said)-1]); d != "" {
+	if d := cmp.Diff("demo: half was there, of demo-source_1_all.deb", steps[len(steps)-1]); d != "" {
 		t.Error(d)
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, "build", "demo")); !errors.Is(err, os.ErrNotExist) {

@@ -152,8 +152,8 @@ func TestFindInPath(t *testing.T) {
 }
 
 func TestInstallsWaitForEachOther(t *testing.T) {
-	said := make(chan string, 10)
-	s := Store{Dir: t.TempDir(), Progress: func(step string) { said <- step }}
+	steps := make(chan string, 10)
+	s := Store{Dir: t.TempDir(), Progress: func(step string) { steps <- step }}
 	unlock, err := s.lock(t.Context(), "demo")
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +163,8 @@ func TestInstallsWaitForEachOther(t *testing.T) {
 		_, err := s.Register(t.Context(), demo, from)
 		done <- err
 	}()
-	if step := <-said; !strings.Contains(step, "another install is running") {
-		t.Errorf("said %q", step)
+	if step := <-steps; !strings.Contains(step, "another install is running") {
+		t.Errorf("progress %q", step)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()

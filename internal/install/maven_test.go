@@ -85,12 +85,12 @@ type repository struct {
 	mu     sync.Mutex
 	files  map[string][]byte // by path
 	breaks int
-	asked  []string // requested paths with their ranges
+	requests  []string // requested paths with their ranges
 }
 
 func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
-	r.asked = append(r.asked, q.URL.Path+" "+q.Header.Get("Range"))
+	r.requests = append(r.requests, q.URL.Path+" "+q.Header.Get("Range"))
 	cut := r.breaks > 0
 	r.breaks--
 	content, ok := r.files[strings.TrimPrefix(q.URL.Path, "/")]
@@ -111,9 +111,9 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 func (r *repository) takeRequests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	asked := r.asked
-	r.asked = nil
-	return asked
+	requests := r.requests
+	r.requests = nil
+	return requests
 }
 
 // jarRecipe is a database of two jars in the repository.
@@ -147,12 +147,12 @@ func TestInstallJars(t *testing.T) {
 	if m.Version != "5.0.9" || m.Source != FromMaven || len(m.Packages) != 2 {
 		t.Errorf("installed %+v", m)
 	}
-	resumed, asked := false, source.takeRequests()
-	for _, a := range asked {
+	resumed, requests := false, source.takeRequests()
+	for _, a := range requests {
 		resumed = resumed || strings.HasSuffix(a, " bytes=500-")
 	}
 	if !resumed {
-		t.Errorf("an interrupted download was not resumed: %q", asked)
+		t.Errorf("an interrupted download was not resumed: %q", requests)
 	}
 	in, err := s.Find(t.Context(), r, "")
 	if err != nil || in.Version != "5.0.9" {
@@ -172,8 +172,8 @@ func TestInstallJars(t *testing.T) {
 	if _, err := s.Install(t.Context(), r); err != nil {
 		t.Error(err)
 	}
-	if asked := source.takeRequests(); len(asked) > 0 {
-		t.Errorf("reinstalled: %q", asked)
+	if requests := source.takeRequests(); len(requests) > 0 {
+		t.Errorf("reinstalled: %q", requests)
 	}
 	one := strings.SplitAfter(r.Jars, "\n")
 	less := r
@@ -181,8 +181,8 @@ func TestInstallJars(t *testing.T) {
 	if _, err := s.Install(t.Context(), less); err != nil {
 		t.Error(err)
 	}
-	if asked := source.takeRequests(); len(asked) > 0 {
-		t.Errorf("an installation with all requested parts was repeated: %q", asked)
+	if requests := source.takeRequests(); len(requests) > 0 {
+		t.Errorf("an installation with all requested parts was repeated: %q", requests)
 	}
 	other := less
 	other.Series = "4.1"

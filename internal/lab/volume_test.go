@@ -36,7 +36,7 @@ func TestKilledOwnerLeavesNoContainers(t *testing.T) {
 			whole := orderOf(c)
 			whole.DieAt, whole.Service, whole.Volume = o.DieAt, o.Service, o.Volume
 			p := startOwner(t, whole)
-			<-p.said
+			<-p.ready
 			p.killed()
 			if len(testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
 				t.Fatal("the owner created nothing")

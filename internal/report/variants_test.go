@@ -45,16 +45,16 @@ func TestTextOfVariants(t *testing.T) {
 
 func TestNewFigures(t *testing.T) {
 	f := NewFigures(open(t, smallRun(t)))
-	said := strings.Join(f.Findings, "\n")
+	findings := strings.Join(f.Findings, "\n")
 	for _, e := range f.Environment {
-		said += "\n" + e.Name + ": " + e.Value
+		findings += "\n" + e.Name + ": " + e.Value
 	}
 	for _, want := range []string{
 		"Throughput of workload A falls 4.7× from 0.2 × the distances to 1 × the distances",
 		"AMD EPYC 7B13", "the kernel has no netem", "redis: 7.0.15",
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q is missing in\n%s", want, said)
+		if !strings.Contains(findings, want) {
+			t.Errorf("%q is missing in\n%s", want, findings)
 		}
 	}
 	if f.RerunCommand != "skerry run quickstart.yaml" || f.Tally.Valid != 16 || f.Tally.Planned != 18 || f.Unfinished != "" {

@@ -84,7 +84,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	metric := regexp.MustCompile(`skerry_[a-z_]+`)
-	asked := 0
+	expressions := 0
 	for _, p := range grafana.Panels {
 		if p.Title == "" {
 			t.Error("a panel without a title")
@@ -95,7 +95,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 				t.Errorf("%s asks for none of our metrics: %s", p.Title, target.Expr)
 			}
 			for _, name := range found {
-				if asked++; !slices.Contains(names, name) {
+				if expressions++; !slices.Contains(names, name) {
 					t.Errorf("%s: there is no metric %s", p.Title, name)
 				}
 			}
@@ -106,7 +106,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 			t.Errorf("unknown metric %s", name)
 		}
 	}
-	if asked < 10 {
-		t.Errorf("%d expressions", asked)
+	if expressions < 10 {
+		t.Errorf("%d expressions", expressions)
 	}
 }

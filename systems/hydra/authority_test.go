@@ -54,8 +54,8 @@ func (k *keys) member(c Config) {
 	k.issue(c.Name, ca.Member, listen, peer)
 }
 
-// held gives a member its own copies of its certificate files.
-func (k *keys) held(p *process) {
+// copyFiles gives a member its own copies of its certificate files.
+func (k *keys) copyFiles(p *process) {
 	k.t.Helper()
 	in := func(suffix string) string { return filepath.Join(filepath.Dir(p.config.Data), suffix) }
 	p.config.Certificate, p.config.Key, p.config.Authority = in("own.crt"), in("own.key"), in("ca.crt")
@@ -122,7 +122,7 @@ func TestAnotherAuthority(t *testing.T) {
 	all := planProcesses(t)
 	for _, p := range all {
 		before.member(p.config)
-		before.held(p)
+		before.copyFiles(p)
 		before.install(p)
 		trusts(p, before)
 		p.start()
@@ -139,7 +139,7 @@ func TestAnotherAuthority(t *testing.T) {
 	}
 	late := joining(t, all)
 	after.member(late.config)
-	after.held(late)
+	after.copyFiles(late)
 	after.install(late)
 	trusts(late, before, after)
 	c := late.config

@@ -202,29 +202,29 @@ func TestDatabaseGoesBack(t *testing.T) {
 			shared.name = "one"
 			a := startMember(t, shared, "a", "east", "", nil)
 			startMember(t, shared, "c", "west", "", nil)
-			asked := a
+			target := a
 			if tt.members == 2 {
-				asked = startMember(t, shared, "b", "east", a.path, nil)
+				target = startMember(t, shared, "b", "east", a.path, nil)
 			}
 			put := func(table, key string, n int) {
 				t.Helper()
-				if _, err := asked.client.Put(ctx, table, key, map[string]int{"n": n}, hydraclient.Ack(api.Everywhere)); err != nil {
+				if _, err := target.client.Put(ctx, table, key, map[string]int{"n": n}, hydraclient.Ack(api.Everywhere)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			holds := func(table, key string, n int) {
 				t.Helper()
-				row, err := asked.client.Get(ctx, table, key)
+				row, err := target.client.Get(ctx, table, key)
 				if want := fmt.Sprintf(`{"n":%d}`, n); err != nil || string(row.Value) != want {
 					t.Errorf("row %s of table %s: got %s, %v; want %s", key, table, row.Value, err, want)
 				}
 			}
-			if err := asked.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
+			if err := target.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
 				t.Fatal(err)
 			}
 			put("t", "k", 1)
 			early := copyOf(t, a.path)
-			if err := asked.client.CreateTable(ctx, "late", hydraclient.Ack(api.Everywhere)); err != nil {
+			if err := target.client.CreateTable(ctx, "late", hydraclient.Ack(api.Everywhere)); err != nil {
 				t.Fatal(err)
 			}
 			put("t", "k", 2)
@@ -236,22 +236,22 @@ func TestDatabaseGoesBack(t *testing.T) {
 			putBack(t, a.path, early)
 			holds("t", "k", 2)
 			holds("late", "x", 3)
-			if page, err := asked.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
+			if page, err := target.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
 				t.Errorf("rows of late: %+v, %v", page.Rows, err)
 			}
 			putBack(t, a.path, early)
-			if page, err := asked.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
+			if page, err := target.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
 				t.Errorf("rows of late after the second restore: %+v, %v", page.Rows, err)
 			}
 			putBack(t, a.path, early)
-			if n, err := asked.client.Count(ctx, "t"); err != nil || n != 1 {
+			if n, err := target.client.Count(ctx, "t"); err != nil || n != 1 {
 				t.Errorf("%d rows of t, %v", n, err)
 			}
 			putBack(t, a.path, early) // not followed by a request
 			again(t, a.path, "late")
 			put("late", "y", 4)
 			holds("late", "y", 4)
-			if tables, err := asked.client.Tables(ctx); err != nil || len(tables) != 2 {
+			if tables, err := target.client.Tables(ctx); err != nil || len(tables) != 2 {
 				t.Errorf("tables %v, %v", tables, err)
 			}
 		})

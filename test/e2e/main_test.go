@@ -148,17 +148,17 @@ func (r *running) signal(s syscall.Signal) {
 // wait returns the exit code, -1 for a signal. A command that reports progress may take any time; a silent one hangs.
 func (r *running) wait() int {
 	r.t.Helper()
-	for said := -1; ; {
+	for printed := -1; ; {
 		select {
 		case <-r.done:
 			return r.cmd.ProcessState.ExitCode()
 		case <-time.After(patience):
 		}
 		now := r.stdout.Len() + r.stderr.Len()
-		if now == said {
+		if now == printed {
 			r.t.Fatalf("skerry %v printed nothing for %s and did not exit\nstderr:\n%s", r.cmd.Args[1:], patience, r.stderr.String())
 		}
-		said = now
+		printed = now
 	}
 }
 

@@ -81,14 +81,14 @@ var faults = []fault{
 // A fault of one of three machines during a run: trials that fail name the machine, others continue, the run is
 // complete after it is resumed, and nothing remains on any machine.
 func TestMachinesFaults(t *testing.T) {
-	asked := strings.Split(testkit.OptIn(t, "SKERRY_FAULTS", "faults of one of three machines: lost,reboot,freeze,disk,cut,outage,root or all; two minutes each"), ",")
+	names := strings.Split(testkit.OptIn(t, "SKERRY_FAULTS", "faults of one of three machines: lost,reboot,freeze,disk,cut,outage,root or all; two minutes each"), ",")
 	for _, f := range faults {
-		if !slices.Contains(asked, f.name) && !slices.Contains(asked, "all") {
+		if !slices.Contains(names, f.name) && !slices.Contains(names, "all") {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) { f.on(t) })
 	}
-	if slices.Contains(asked, "root") || slices.Contains(asked, "all") {
+	if slices.Contains(names, "root") || slices.Contains(names, "all") {
 		t.Run("root", withoutRoot)
 	}
 }

@@ -35,13 +35,13 @@ func TestWholeMachines(t *testing.T) {
 	if out, err := lines(`./skerry validate trial.yaml`); err != nil || strings.Count(out, "the whole machine") != 2 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for what, said := range map[string]string{
+	for what, message := range map[string]string{
 		"validate full.yaml": "disk_full is not possible on",
 		"validate trial.yaml --set topology.defaults.cpu=1":   "does not allow a limit",
 		"validate trial.yaml --set topology.overlay=babel":    "does not allow overlay",
 		"lab up ring:3 --machines whole.yaml --place '*=two'": "has several nodes",
 	} {
-		if out, err := lines("./skerry " + what); err == nil || !strings.Contains(out, said) {
+		if out, err := lines("./skerry " + what); err == nil || !strings.Contains(out, message) {
 			t.Errorf("%s: %v\n%s", what, err, out)
 		}
 	}

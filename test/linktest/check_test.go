@@ -35,8 +35,8 @@ func TestJudgeTries(t *testing.T) {
 			if got != tt.want || n != tt.took {
 				t.Errorf("finding %d after %d tries, want %d after %d", got, n, tt.want, tt.took)
 			}
-			if told := strings.Count(tries, "off by"); got != right && told != n {
-				t.Errorf("%d of %d tries are told: %s", told, n, tries)
+			if mentioned := strings.Count(tries, "off by"); got != right && mentioned != n {
+				t.Errorf("%d of %d tries are listed: %s", mentioned, n, tries)
 			}
 		})
 	}

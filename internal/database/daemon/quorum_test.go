@@ -25,7 +25,7 @@ func TestPersist(t *testing.T) {
 	lost := errors.New("the cluster is lost")
 	for name, c := range map[string]struct {
 		answers []error
-		asked   int
+		attempts   int
 		want    error
 	}{
 		"granted":            {[]error{nil, errRefused}, 1, nil},
@@ -33,7 +33,7 @@ func TestPersist(t *testing.T) {
 		"refused":            {[]error{errNotYet, errRefused, nil}, 2, errRefused},
 		"given up":           {[]error{errNotYet, errNotYet}, 2, lost},
 	} {
-		asked := 0
+		attempts := 0
 		wait := func(ctx context.Context, ask func(context.Context) error) error {
 			for range c.answers {
 				if ask(ctx) == nil {
@@ -47,11 +47,11 @@ func TestPersist(t *testing.T) {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Errorf("%s: a question without an end", name)
 			}
-			asked++
-			return c.answers[asked-1]
+			attempts++
+			return c.answers[attempts-1]
 		})
-		if !errors.Is(err, c.want) || asked != c.asked {
-			t.Errorf("%s: asked %d times, %v", name, asked, err)
+		if !errors.Is(err, c.want) || attempts != c.attempts {
+			t.Errorf("%s: %d attempts, %v", name, attempts, err)
 		}
 	}
 }
@@ -172,12 +172,12 @@ func TestForgotten(t *testing.T) {
 	cluster := daemon.NewCluster[*member]("demo", database.Env{})
 	m := start(t, &cluster.Servers, node)
 	cluster.Add(m)
-	asked := 0
+	attempts := 0
 	steps := daemon.QuorumSteps[*member]{
 		Check:  func(context.Context, *member, database.Manner) error { return nil },
 		Remove: func(context.Context, *member) error { return nil },
 		Forgotten: func(context.Context, *member) error {
-			if asked++; asked < 3 {
+			if attempts++; attempts < 3 {
 				return errNotYet
 			}
 			return m.Server().Kill()
@@ -186,8 +186,8 @@ func TestForgotten(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := daemon.LeaveQuorum(ctx, cluster, node, database.Graceful, steps); err != nil || asked != 3 {
-		t.Errorf("%d attempts, %v", asked, err)
+	if _, err := daemon.LeaveQuorum(ctx, cluster, node, database.Graceful, steps); err != nil || attempts != 3 {
+		t.Errorf("%d attempts, %v", attempts, err)
 	}
 	if err := cluster.Servers.Kill(); err != nil {
 		t.Error(err)

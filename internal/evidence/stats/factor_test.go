@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// made returns values of a grid of cells on machines whose effects have these standard deviations.
-func made(cells, machines, repetitions int, ofCell, ofMachine, rest float64, seed uint64) []Observation {
+// generate returns values of a grid of cells on machines whose effects have these standard deviations.
+func generate(cells, machines, repetitions int, ofCell, ofMachine, rest float64, seed uint64) []Observation {
 	r := rand.New(rand.NewPCG(seed, 1))
 	effect := func(n int, sd float64) []float64 {
 		all := make([]float64, n)
@@ -33,7 +33,7 @@ func TestFitMachineFactor(t *testing.T) {
 	for _, c := range []struct{ cell, machine, rest float64 }{{0.5, 0.2, 0.05}, {0.1, 0.4, 0.1}, {0.3, 0, 0.1}} {
 		var cell, machine, rest float64
 		for seed := range uint64(grids) {
-			f, ok := fitMachineFactor(made(12, 6, 6, c.cell, c.machine, c.rest, seed), seed, 0)
+			f, ok := fitMachineFactor(generate(12, 6, 6, c.cell, c.machine, c.rest, seed), seed, 0)
 			if !ok {
 				t.Fatal("machines and cells are confounded")
 			}
@@ -50,18 +50,18 @@ func TestFitMachineFactor(t *testing.T) {
 // Equal machines are reported as different in 5 % of grids, different ones in nearly all.
 func TestMachineFactorP(t *testing.T) {
 	const grids = 200
-	told := func(machine float64) (n int) {
+	detected := func(machine float64) (n int) {
 		for seed := range uint64(grids) {
-			if f, _ := fitMachineFactor(made(4, 3, 6, 0.3, machine, 0.1, seed), seed, 99); f.P <= 0.05 {
+			if f, _ := fitMachineFactor(generate(4, 3, 6, 0.3, machine, 0.1, seed), seed, 99); f.P <= 0.05 {
 				n++
 			}
 		}
 		return n
 	}
-	if n := told(0); n > 20 {
+	if n := detected(0); n > 20 {
 		t.Errorf("equal machines are reported as different in %d of %d grids", n, grids)
 	}
-	if n := told(0.4); n < grids*9/10 {
+	if n := detected(0.4); n < grids*9/10 {
 		t.Errorf("different machines are reported as different in %d of %d grids", n, grids)
 	}
 }

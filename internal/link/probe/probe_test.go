@@ -181,9 +181,9 @@ func TestBandwidth(t *testing.T) {
 
 func TestBandwidthOfUnlimitedLink(t *testing.T) {
 	a, b := pairOf(t)
-	const asked = 1_000_000_000_000
-	got, err := MeasureBandwidth(t.Context(), localWay(a, b), asked)
-	if !errors.Is(err, ErrStarved) || got < 0 || got >= asked {
+	const wanted = 1_000_000_000_000
+	got, err := MeasureBandwidth(t.Context(), localWay(a, b), wanted)
+	if !errors.Is(err, ErrStarved) || got < 0 || got >= wanted {
 		t.Errorf("Bandwidth() = %d, %v; want a lower bound and ErrStarved", got, err)
 	}
 }

@@ -41,8 +41,8 @@ func spec(a, b string) link.Spec {
 	return link.Spec{ID: "a~b", A: link.End{Netns: a, Device: "ab"}, B: link.End{Netns: b, Device: "ab"}}
 }
 
-// gone waits until the link's devices are removed.
-func gone(t *testing.T, namespaces ...*testkit.NS) {
+// awaitRemoval waits until the link's devices are removed.
+func awaitRemoval(t *testing.T, namespaces ...*testkit.NS) {
 	t.Helper()
 	await(t, "the removal of the devices", func() bool {
 		for _, ns := range namespaces {
@@ -88,7 +88,7 @@ func TestDetachedEmulatorIsFoundAgain(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	gone(t, j.a, j.b)
+	awaitRemoval(t, j.a, j.b)
 	if _, err := userspace.Connect(t.Context(), o.Socket); err == nil {
 		t.Error("the emulator still answers")
 	}
@@ -107,7 +107,7 @@ func TestKilledEmulatorIsReported(t *testing.T) {
 	if err := j.Set(t.Context(), []link.Change{{ID: "a~b"}}); !errors.Is(err, userspace.ErrEnded) {
 		t.Errorf("Set = %v, want ErrEnded", err)
 	}
-	gone(t, j.a, j.b)
+	awaitRemoval(t, j.a, j.b)
 	if err := j.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
@@ -120,7 +120,7 @@ func TestTerminatedEmulatorCleansUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-j.Done()
-	gone(t, j.a, j.b)
+	awaitRemoval(t, j.a, j.b)
 	await(t, "the removal of the socket", func() bool {
 		_, err := os.Stat(o.Socket)
 		return errors.Is(err, os.ErrNotExist)
@@ -154,7 +154,7 @@ func TestKilledOwnerEndsEmulator(t *testing.T) {
 	if err := owner.Wait(); err == nil {
 		t.Error("the owner exited before it was killed")
 	}
-	gone(t, a, b)
+	awaitRemoval(t, a, b)
 }
 
 // own is the owner's process: it holds an emulator until it is killed.

@@ -53,9 +53,9 @@ func start(t *testing.T, h host.Host, script string) (host.Process, string) {
 
 func TestStart(t *testing.T) {
 	h := newLoopback(t)
-	p, said := start(t, h, `echo "$GREETING from $PWD, at home in $HOME, ${USER:-nobody}"; echo one >&2; echo two >&2; echo three >&2; exit 3`)
-	if want := "hello from " + h.Dir() + ", at home in " + h.Dir() + ", nobody"; said != want {
-		t.Errorf("got output %q, want %q", said, want)
+	p, line := start(t, h, `echo "$GREETING from $PWD, at home in $HOME, ${USER:-nobody}"; echo one >&2; echo two >&2; echo three >&2; exit 3`)
+	if want := "hello from " + h.Dir() + ", at home in " + h.Dir() + ", nobody"; line != want {
+		t.Errorf("got output %q, want %q", line, want)
 	}
 	<-p.Done()
 	if err := p.Err(); err == nil || err.Error() != "demo on n1: exit status 3" || p.Tail(2) != "two\nthree" {

@@ -60,7 +60,7 @@ func TestPlanAndResultsRoundTrip(t *testing.T) {
 
 	receive := func(text string, want int, is error) string {
 		t.Helper()
-		said, err := ReadResults(strings.NewReader(text), w)
+		output, err := ReadResults(strings.NewReader(text), w)
 		if !errors.Is(err, is) {
 			t.Fatalf("%v, want %v", err, is)
 		}
@@ -68,7 +68,7 @@ func TestPlanAndResultsRoundTrip(t *testing.T) {
 		if err != nil || len(got) != want {
 			t.Fatalf("%d trials came in (%v), want %d", len(got), err, want)
 		}
-		return said
+		return output
 	}
 	lines := strings.SplitAfter(sent.String(), "\n")
 	// Half of a result remains from a writer that was killed during the import.
@@ -76,9 +76,9 @@ func TestPlanAndResultsRoundTrip(t *testing.T) {
 	write(t, filepath.Join(w.Dir(), "attempts", name+".partial", "trial.json"), "{")
 	receive(strings.Join(lines[:len(lines)/4], ""), 0, ErrTruncated)                                    // cut within the first result
 	receive(strings.Join(append(append([]string{}, lines[:1]...), lines[2:4]...), ""), 0, ErrTruncated) // a line is missing
-	if said := receive("note: hello\n"+strings.Join(lines, "trial 2 continues\n"), 2, nil); !strings.Contains(said, "trial 2 continues") ||
-		strings.Contains(said, "@skerry") {
-		t.Errorf("the remaining output is %q", said)
+	if output := receive("note: hello\n"+strings.Join(lines, "trial 2 continues\n"), 2, nil); !strings.Contains(output, "trial 2 continues") ||
+		strings.Contains(output, "@skerry") {
+		t.Errorf("the remaining output is %q", output)
 	}
 	receive(sent.String(), 0, nil)
 	for _, x := range w.Summary().Trials {

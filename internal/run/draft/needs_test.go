@@ -87,9 +87,9 @@ func TestNeedsInterview(t *testing.T) {
 		strings.Join(s.Consider, " ") != "two" {
 		t.Errorf("%+v", s)
 	}
-	for _, told := range []string{"Atlantis", "n9", `"many" is not a number`} {
-		if !strings.Contains(out.String(), told) {
-			t.Errorf("no message with %s:\n%s", told, &out)
+	for _, want := range []string{"Atlantis", "n9", `"many" is not a number`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no message with %s:\n%s", want, &out)
 		}
 	}
 	questions.Check = func(Needs) (Places, error) { return Places{}, ErrAnswer }

@@ -22,8 +22,8 @@ import (
 	"skerry/internal/testkit"
 )
 
-// told is a server-sent event.
-type told struct{ id, kind, data string }
+// feedEvent is a server-sent event.
+type feedEvent struct{ id, kind, data string }
 
 // onlooker follows a feed through its socket.
 type onlooker struct {
@@ -50,9 +50,9 @@ func open(t *testing.T, dir, id string) *onlooker {
 }
 
 // next returns the next event except pings.
-func (o *onlooker) next() told {
+func (o *onlooker) next() feedEvent {
 	o.t.Helper()
-	var e told
+	var e feedEvent
 	for {
 		line, err := o.body.ReadString('\n')
 		if err != nil {
@@ -70,12 +70,12 @@ func (o *onlooker) next() told {
 			if e.kind != "ping" {
 				return e
 			}
-			e = told{}
+			e = feedEvent{}
 		}
 	}
 }
 
-func (o *onlooker) want(kind Kind, data string) told {
+func (o *onlooker) want(kind Kind, data string) feedEvent {
 	o.t.Helper()
 	e := o.next()
 	if e.kind != string(kind) || !strings.Contains(e.data, data) {

@@ -256,18 +256,18 @@ func holdsOnce(t *testing.T, addrs, want []string) {
 		}
 	}
 	// A server remembers the transaction of a dead router until its lease expires.
-	there, deadline := kept(t, r.Router, addrs), time.Now().Add(patience)
+	there, deadline := countFiles(t, r.Router, addrs), time.Now().Add(patience)
 	for there != len(want) && time.Now().Before(deadline) {
 		time.Sleep(100 * time.Millisecond)
-		there = kept(t, r.Router, addrs)
+		there = countFiles(t, r.Router, addrs)
 	}
 	if there != len(want) {
 		t.Errorf("the servers have %d files, want %d", there, len(want))
 	}
 }
 
-// kept returns the number of files in the servers' own trees after a sweep.
-func kept(t *testing.T, r *cluster.Router, addrs []string) (files int) {
+// countFiles returns the number of files in the servers' own trees after a sweep.
+func countFiles(t *testing.T, r *cluster.Router, addrs []string) (files int) {
 	t.Helper()
 	for i, addr := range addrs {
 		if _, err := r.Sweep(t.Context(), fmt.Sprintf("g%d", i+1), 0); err != nil {
