@@ -22,7 +22,7 @@ var (
 	// ErrFixed means that a node cannot leave.
 	ErrFixed = errors.New("the node cannot leave")
 	// ErrNotMember means that a node is not a member.
-	ErrNotMember = errors.New("the node is no member")
+	ErrNotMember = errors.New("the node is not a member")
 	// ErrMember means that a node is already a member.
 	ErrMember = errors.New("the node is a member already")
 	// ErrUnsupported means that the database does not support the operation.

@@ -167,7 +167,7 @@ const lockPoll = 200 * time.Millisecond
 func (s Store) lock(ctx context.Context, name string) (func(), error) {
 	base := filepath.Join(s.Dir, name)
 	if err := os.MkdirAll(base, 0o755); err != nil {
-		return nil, fmt.Errorf("making the cache folder: %w", err)
+		return nil, fmt.Errorf("creating the cache folder: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(base, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

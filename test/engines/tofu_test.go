@@ -138,7 +138,7 @@ func TestTofuOpenStack(t *testing.T) {
 	if left := cloud.left(); len(left) != fixtures {
 		t.Errorf("left: %q", left)
 	}
-	if _, err := inventory.FromTofu(t.Context(), []string{c.dir}); err == nil || !strings.Contains(err.Error(), "all is destroyed") {
+	if _, err := inventory.FromTofu(t.Context(), []string{c.dir}); err == nil || !strings.Contains(err.Error(), "everything is destroyed") {
 		t.Errorf("remaining objects: %v", err)
 	}
 	if len(cloud.strange) > 0 {

@@ -122,7 +122,7 @@ func choices(p database.Placement) []database.Choice {
 		GivesUp: "a request waits for the second nearest copy; of two writes at the same time the later clock wins",
 	}, {
 		Name: "one", Options: database.Options{"replication_factor": copies, "read_consistency": "one", "write_consistency": "one"},
-		GivesUp: "a read may return what was; a write is acknowledged when a single copy has it",
+		GivesUp: "a read may return old data; a write is acknowledged when a single copy has it",
 	}}
 	if copies >= 3 {
 		out = append(out, database.Choice{

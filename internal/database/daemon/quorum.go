@@ -170,7 +170,7 @@ func (v Votes) Check() error {
 	}
 	for _, need := range []struct{ have, of int }{{agree, v.All}, {v.Others, left}} {
 		if 2*need.have <= need.of {
-			return fmt.Errorf("%w: %d of %d votes would be left, which is no majority", database.ErrFixed, need.have, need.of)
+			return fmt.Errorf("%w: %d of %d votes would be left, which is not a majority", database.ErrFixed, need.have, need.of)
 		}
 	}
 	return nil

@@ -249,7 +249,7 @@ func dialMember(addr string, dial database.DialFunc, login database.Login) (*cli
 		Logger: zap.NewNop(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a client of etcd at %s: %w", addr, err)
+		return nil, fmt.Errorf("creating a client of etcd at %s: %w", addr, err)
 	}
 	return c, nil
 }

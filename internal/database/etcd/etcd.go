@@ -104,6 +104,6 @@ func choices(p database.Placement) []database.Choice {
 		GivesUp: "a write waits for the nearer half of the members; without a majority nothing is answered",
 	}, {
 		Name: "local reads", Options: database.Options{"leader": p.Near, "read": "serializable"},
-		GivesUp: "a read may return what was, on a member that is cut off for as long as that lasts",
+		GivesUp: "a read may return old data; on an isolated member, as long as the isolation lasts",
 	}}
 }

@@ -94,7 +94,7 @@ func (m *member) queryStatus(ctx context.Context) (*clientv3.StatusResponse, err
 	defer cancel()
 	s, err := m.admin.Status(ctx, m.addr)
 	if err != nil {
-		return nil, fmt.Errorf("asking etcd on %s: %w", m.host.Name(), err)
+		return nil, fmt.Errorf("querying etcd on %s: %w", m.host.Name(), err)
 	}
 	m.id.Store(s.Header.MemberId)
 	return s, nil

@@ -266,7 +266,7 @@ func (c *cluster) prepare(ctx context.Context, h host.Host) error {
 	}
 	for _, d := range []string{"tmp", "zookeeper", "shared"} {
 		if err := on.MakeDir(ctx, filepath.Join(s.dir, d)); err != nil {
-			return fmt.Errorf("making the directory of hbase on %s: %w", h.Name(), err)
+			return fmt.Errorf("creating the directory of hbase on %s: %w", h.Name(), err)
 		}
 	}
 	err := s.write(ctx, on)

@@ -122,7 +122,7 @@ var archiveLogFlags = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-Xlog:disabl
 func archivePath(ctx context.Context, on files.System, jar, javaPath string) (string, error) {
 	program, err := on.Stat(ctx, javaPath)
 	if err != nil {
-		return "", fmt.Errorf("looking for %s: %w", javaPath, err)
+		return "", fmt.Errorf("finding %s: %w", javaPath, err)
 	}
 	path := program.Path
 	sum := sha256.New()

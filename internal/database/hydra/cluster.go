@@ -49,7 +49,7 @@ func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, 
 		return nil, err
 	}
 	if o.witness != "" && !slices.ContainsFunc(env.Nodes, func(h host.Host) bool { return h.Name() == o.witness }) {
-		return nil, fmt.Errorf("%w: witness %s is no data node", ErrOption, o.witness)
+		return nil, fmt.Errorf("%w: witness %s is not a data node", ErrOption, o.witness)
 	}
 	c := &cluster{
 		name: "lab-" + strconv.FormatUint(rand.Uint64(), 36), Cluster: daemon.NewCluster[*member](Name, env), options: o, stores: make(map[string]*store),
@@ -209,7 +209,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	}
 	n, err := c.countRows(ctx, m)
 	if err != nil {
-		return 0, fmt.Errorf("counting rows: asking hydra on %s: %w", m.host.Name(), err)
+		return 0, fmt.Errorf("counting rows: querying hydra on %s: %w", m.host.Name(), err)
 	}
 	return n, nil
 }
@@ -217,11 +217,11 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	m, err := c.findServing(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	for _, table := range c.tableNames() {
 		if err := m.admin.ClearTable(ctx, table, hydraclient.Ack(api.Applied)); err != nil {
-			return fmt.Errorf("emptying the table: asking hydra on %s: %w", m.host.Name(), err)
+			return fmt.Errorf("clearing the table: querying hydra on %s: %w", m.host.Name(), err)
 		}
 	}
 	return nil

@@ -119,9 +119,9 @@ func choices(p database.Placement) []database.Choice {
 		Name: "linearizable", Options: database.Options{"prefer_cloud": p.Site}, Reads: database.ReadsLinearizable,
 		GivesUp: "a read asks the leader for the newest place in the log",
 	}, {
-		Name: "local reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "local"}, GivesUp: "a read may return what was",
+		Name: "local reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "local"}, GivesUp: "a read may return old data",
 	}, {
-		Name: "bounded reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "bounded", "staleness": "1s"}, GivesUp: "a read may return what was a second ago",
+		Name: "bounded reads", Options: database.Options{"prefer_cloud": p.Site, "reads": "bounded", "staleness": "1s"}, GivesUp: "a read may return data up to one second old",
 	}}
 }
 

@@ -77,20 +77,20 @@ func readChunks(ctx context.Context, c *mongo.Client) ([]chunk, error) {
 		UUID bson.Binary `bson:"uuid"`
 	}
 	if err := config.Collection("collections").FindOne(ctx, bson.D{{Key: "_id", Value: name}}).Decode(&table); err != nil {
-		return nil, fmt.Errorf("asking for the chunks of %s: %w", name, err)
+		return nil, fmt.Errorf("querying the chunks of %s: %w", name, err)
 	}
 	cursor, err := config.Collection("chunks").Find(ctx, bson.D{{Key: "$or", Value: bson.A{
 		bson.D{{Key: "ns", Value: name}}, bson.D{{Key: "uuid", Value: table.UUID}},
 	}}})
 	if err != nil {
-		return nil, fmt.Errorf("asking for the chunks of %s: %w", name, err)
+		return nil, fmt.Errorf("querying the chunks of %s: %w", name, err)
 	}
 	var found []struct {
 		Max   bson.Raw `bson:"max"`
 		Shard string   `bson:"shard"`
 	}
 	if err := cursor.All(ctx, &found); err != nil {
-		return nil, fmt.Errorf("asking for the chunks of %s: %w", name, err)
+		return nil, fmt.Errorf("querying the chunks of %s: %w", name, err)
 	}
 	var chunks []chunk
 	for _, f := range found {

@@ -57,7 +57,7 @@ func compile(ctx context.Context, w install.Workshop) error {
 		}
 	}
 	if err := os.MkdirAll(objects, 0o755); err != nil {
-		return fmt.Errorf("making the folder of objects: %w", err)
+		return fmt.Errorf("creating the folder of objects: %w", err)
 	}
 	generator, tool := "Ninja", "ninja"
 	if _, err := exec.LookPath(tool); err != nil {
@@ -87,12 +87,12 @@ func compile(ctx context.Context, w install.Workshop) error {
 // copyPrograms copies the programs without their symbols, which are most of their size.
 func copyPrograms(ctx context.Context, objects, sbin string) error {
 	if err := os.MkdirAll(sbin, 0o755); err != nil {
-		return fmt.Errorf("making the folder of programs: %w", err)
+		return fmt.Errorf("creating the folder of programs: %w", err)
 	}
 	for _, name := range built {
 		from, to := filepath.Join(objects, "runtime_output_directory", name), filepath.Join(sbin, name)
 		if out, err := exec.CommandContext(ctx, "strip", "-o", to, from).CombinedOutput(); err != nil {
-			return fmt.Errorf("taking %s: %w: %s", name, err, bytes.TrimSpace(out))
+			return fmt.Errorf("extracting %s: %w: %s", name, err, bytes.TrimSpace(out))
 		}
 	}
 	return nil
@@ -118,7 +118,7 @@ func unpack(ctx context.Context, deb, to string) (err error) {
 		h, err := files.Next()
 		if err != nil {
 			cancel()
-			return errors.Join(fmt.Errorf("looking for %s in %s: %w", sourceFile, filepath.Base(deb), err), dpkg.Wait())
+			return errors.Join(fmt.Errorf("finding %s in %s: %w", sourceFile, filepath.Base(deb), err), dpkg.Wait())
 		}
 		if h.Name == sourceFile {
 			break

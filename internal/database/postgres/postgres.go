@@ -98,7 +98,7 @@ func shortVersion(text string) string {
 	return strings.TrimPrefix(text, "PostgreSQL ")
 }
 
-// About is what the laboratory and its documentation know of PostgreSQL.
+// About describes PostgreSQL for the lab and the documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Choices:  choices,
@@ -124,7 +124,7 @@ func choices(p database.Placement) []database.Choice {
 	}, {
 		Name:    "one replica confirms, near reads",
 		Options: database.Options{"primary": p.Near, "synchronous_standby_names": "ANY 1 (*)", "read": "nearest"},
-		GivesUp: "a read may return what was",
+		GivesUp: "a read may return old data",
 	}}
 	return out
 }

@@ -35,7 +35,7 @@ func standbys(ctx context.Context, primary *member) (map[string]string, error) {
 func (c *cluster) Ready(ctx context.Context) error {
 	members, primary := c.current()
 	if primary == nil {
-		return fmt.Errorf("%w: there is no primary", database.ErrNotReady)
+		return fmt.Errorf("%w: no primary", database.ErrNotReady)
 	}
 	recovering, err := primary.query(ctx, inRecovery)
 	switch {
@@ -121,7 +121,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 	primary := c.primary.Load()
 	if primary == nil {
-		return 0, fmt.Errorf("counting rows: %w: there is no primary", database.ErrNotReady)
+		return 0, fmt.Errorf("counting rows: %w: no primary", database.ErrNotReady)
 	}
 	if err := primary.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
 		n, err = count(ctx, conn, defaultTable)
@@ -135,10 +135,10 @@ func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	primary := c.primary.Load()
 	if primary == nil {
-		return fmt.Errorf("emptying the table: %w: there is no primary", database.ErrNotReady)
+		return fmt.Errorf("clearing the table: %w: no primary", database.ErrNotReady)
 	}
 	if _, err := primary.query(ctx, "TRUNCATE "+defaultTable); err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func choices(p database.Placement) []database.Choice {
 		const lost = "those that the master had acknowledged and its replica had not got when it took over"
 		out = append(out, database.Choice{
 			Name: "a replica", Options: database.Options{"replicas": 1, "cluster_node_timeout": "5s"}, Loses: lost,
-			GivesUp: "a master that is cut off answers with what was until it notices; half of the nodes only stand by",
+			GivesUp: "an isolated master returns old data until it detects the isolation; half of the nodes only stand by",
 		}, database.Choice{
 			Name: "one replica confirms", Options: database.Options{"replicas": 1, "wait": 1, "cluster_node_timeout": "5s"},
 			Loses:   lost + ", seldom: Redis calls WAIT no guarantee",

@@ -155,7 +155,7 @@ func (l *Log) resetTo(head segmentHeader) {
 func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 	name := segmentName(head.Seq)
 	fail := func(err error) (*segment, error) {
-		return nil, fmt.Errorf("making log segment %s: %w", name, err)
+		return nil, fmt.Errorf("creating log segment %s: %w", name, err)
 	}
 	data, err := json.Marshal(head)
 	if err != nil {
