@@ -160,7 +160,7 @@ type Listed struct {
 	Source  string `json:"source,omitempty"`
 	Path    string `json:"path,omitempty"` // of its server program, or its folder
 	Problem string `json:"problem,omitempty"`
-	// Advice says how to install a missing database.
+	// Advice explains how to install a missing database.
 	Advice string `json:"advice,omitempty"`
 }
 

@@ -33,7 +33,7 @@ type Manifest struct {
 	Schema    string    `json:"schema"`
 	Database  string    `json:"database"`
 	Series    string    `json:"series,omitempty"`
-	Version   string    `json:"version"` // as the server itself says
+	Version   string    `json:"version"` // as reported by the server
 	Source    string    `json:"source"`
 	Installed time.Time `json:"installed"`
 	// Path is the root of a user's build.

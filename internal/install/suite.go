@@ -26,7 +26,7 @@ const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 // suiteDir is the folder of apt's files for a suite.
 func (s Store) suiteDir(suite string) string { return filepath.Join(s.Dir, "apt", suite) }
 
-// aptEnv makes apt use a folder of its own.
+// aptEnv makes apt use a separate folder.
 func aptEnv(dir string) []string { return []string{"APT_CONFIG=" + filepath.Join(dir, "apt.conf")} }
 
 // apt returns an environment in which apt sees another suite of the system's mirror and no installed packages. It downloads

@@ -18,7 +18,7 @@ const (
 	ChangeTimeout = 5 * time.Minute
 	// QueryTimeout bounds one query to one member.
 	QueryTimeout = 5 * time.Second
-	// leaveTimeout is how long a removed member has to notice and to end by itself.
+	// leaveTimeout is the time for a removed member to detect its removal and to exit on its own.
 	leaveTimeout = 5 * time.Second
 )
 

@@ -43,7 +43,7 @@ type client struct {
 	current        int // the endpoint in use
 	preferredAfter time.Time
 	preferredWait  time.Duration
-	lastLearned    time.Time // when it asked last who there is
+	lastLearned    time.Time // time of the last request for the members
 
 	mu    sync.Mutex
 	addrs []string // preferred first; more are learnt

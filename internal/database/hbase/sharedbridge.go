@@ -37,7 +37,7 @@ func (c *cluster) ensureSharedBridge(ctx context.Context) {
 		return
 	}
 	if c.sharedBridge != nil {
-		_ = c.sharedBridge.Close() // it has ended: its clients were told how
+		_ = c.sharedBridge.Close() // it has ended, and its clients have received the error
 	}
 	s, err := c.startSharedBridge(ctx)
 	if err != nil {

@@ -123,7 +123,7 @@ type shardCopies struct {
 
 var _ load.Client = (*shardCopies)(nil)
 
-// errReadOnly says that a member's own copy cannot be written.
+// errReadOnly means that a member's own copy cannot be written.
 var errReadOnly = fmt.Errorf("%w: a member's own copy is read only", load.ErrUnsupported)
 
 func (s *shardCopies) findShard(key string) string {

@@ -157,7 +157,7 @@ func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, s
 	case s.role == roleMember && s.Running():
 		n, err := s.admin.Database(databaseName).Collection(collectionName).EstimatedDocumentCount(ctx)
 		if err != nil {
-			return ctx.Err() // its state says that it does not answer
+			return ctx.Err() // its state reports that it does not answer
 		}
 		m.Rows, m.Share = n, 1
 	}

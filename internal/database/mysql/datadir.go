@@ -123,7 +123,7 @@ func (s Settings) Write(ctx context.Context, on files.System, path, section stri
 type Template struct {
 	Host host.Host // where it is
 	Dir  string    // all of it
-	Data string    // what is copied, in Dir
+	Data string    // the copied files, in Dir
 }
 
 // InitializeTemplate has mysqld make a template in the folder <kind>-template of a node, with the settings and the

@@ -178,7 +178,7 @@ func (s *GroupCluster) Revive(ctx context.Context, node host.Host) error {
 
 func cannotContinue(err error) bool { return errors.Is(err, ErrBehind) || errors.Is(err, ErrNoGroup) }
 
-// Behind returns ErrBehind with the member that is ahead, and what it has.
+// Behind returns ErrBehind with the member that is ahead and its position.
 func Behind(ahead *Server, what string) error {
 	return advice.With(fmt.Errorf("%w: %s has %s", ErrBehind, ahead.Host.Name(), what), "revive %s first", ahead.Host.Name())
 }

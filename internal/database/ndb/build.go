@@ -23,13 +23,13 @@ import (
 // sourceFile is where Debian's package mysql-source keeps the source.
 const sourceFile = "./usr/src/mysql/mysql-source.tar.gz"
 
-// built are the programs that are compiled, in the order of what they take.
+// built are the compiled programs, in the order of their build times.
 var built = []string{"ndb_mgmd", "ndb_mgm", "ndbmtd"}
 
 // unused are parts of the source that are not unpacked: tests, and Debian's own build.
 var unused = []string{"*/mysql-test", "*/unittest", "*/builddir", "*/.pc"}
 
-// standIns are files that CMake wants to read of what is not unpacked.
+// standIns are files that CMake reads although their folders are not unpacked.
 var standIns = []string{"mysql-test/CMakeLists.txt", "mysql-test/lib/My/SafeProcess/CMakeLists.txt"}
 
 // cmakeSettings turn off what NDB's programs do not need. Bison is named but not needed: no parser is built.
@@ -194,7 +194,7 @@ func failureLines(text string) string {
 type progress struct {
 	say  func(percent int)
 	line []byte
-	told int // the last percentage that was told
+	told int // last reported percentage
 }
 
 // progressStep is how many per cent lie between two messages.

@@ -104,7 +104,7 @@ func directoryOf(ctx context.Context, conn *pgconn.PgConn, known []string) ([]st
 	return known, nil
 }
 
-// Error classes beside those of package database and PostgreSQL's codes ("sqlstate_53100").
+// Error classes in addition to those of package database and PostgreSQL's codes ("sqlstate_53100").
 const (
 	classNoPrimary = "no_primary" // no server that was reached takes writes
 	classReadOnly  = "read_only"  // the server is a standby

@@ -66,7 +66,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return g.Wait()
 }
 
-// awaitStreaming waits until a standby streams and has all that the primary had written at the call.
+// awaitStreaming waits until a standby streams and has everything that the primary had written at the call.
 func (c *cluster) awaitStreaming(ctx context.Context, m, primary *member, timeout time.Duration) error {
 	var target string
 	return m.Server().Await(ctx, timeout, func(ctx context.Context) error {

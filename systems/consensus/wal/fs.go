@@ -12,7 +12,7 @@ import (
 	"skerry/internal/base/flock"
 )
 
-// FS is the directory of a log: what the operating system does for it, or a double that loses what was not synced.
+// FS is the directory of a log: a directory of the operating system, or a test double that loses unsynced data.
 type FS interface {
 	// Create makes an empty file, replacing one of the name.
 	Create(name string) (File, error)

@@ -102,7 +102,7 @@ type base struct {
 	conf Conf
 }
 
-// rotate begins a segment. After an error other than of a sync, the current one goes on.
+// rotate begins a segment. After an error other than of a sync, the current one stays in use.
 func (l *Log) rotate(b *base) error {
 	seq := uint64(1)
 	head := segmentHeader{Cluster: l.opt.Cluster, ID: l.opt.ID, Hard: l.hs, Confs: l.confs}
