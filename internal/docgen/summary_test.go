@@ -122,7 +122,7 @@ func TestSummaryNumbersHaveUnits(t *testing.T) {
 	for name, d := range root.Defs {
 		for key, p := range d.Properties {
 			if slices.Contains([]string{"number", "integer"}, p.Type) && !units.MatchString(key) && !unitless.MatchString(key) {
-				t.Errorf("%s.%s: a number whose name tells no unit", name, key)
+				t.Errorf("%s.%s: a number without a unit in its name", name, key)
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func (b *commandBench) await(t *testing.T, name string) string {
 			return strings.TrimSpace(string(text))
 		}
 		if t.Context().Err() != nil {
-			t.Fatalf("%s was never made", name)
+			t.Fatalf("%s was never created", name)
 		}
 		time.Sleep(time.Millisecond)
 	}

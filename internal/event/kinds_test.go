@@ -154,7 +154,7 @@ func TestConsumersDoNotNameKinds(t *testing.T) {
 		}
 		for _, name := range kindNames() {
 			if regexp.MustCompile("[\"'`]"+name+"[\"'`]").Match(text) && words[path] != name {
-				t.Errorf("%s knows the kind %s", path, name)
+				t.Errorf("%s handles the kind %s by name", path, name)
 			}
 		}
 	}

@@ -132,7 +132,7 @@ func TestConnectedSelection(t *testing.T) {
 				break
 			}
 			if down[taken[0].id] {
-				t.Fatalf("%s was taken twice", taken[0].id)
+				t.Fatalf("%s was selected twice", taken[0].id)
 			}
 			down[taken[0].id] = true
 			var names []string

@@ -65,7 +65,7 @@ func TestOwnPackages(t *testing.T) {
 	}
 	for _, file := range []string{server, router} {
 		if _, err := os.Stat(file); err != nil {
-			t.Errorf("a user's package is gone: %v", err)
+			t.Errorf("a user's package was removed: %v", err)
 		}
 	}
 }

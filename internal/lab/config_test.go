@@ -75,7 +75,7 @@ func TestForeignDirectoriesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l, err := Up(t.Context(), c); err == nil {
-		t.Errorf("%s of another user was taken", c.DataDir)
+		t.Errorf("%s of another user was accepted", c.DataDir)
 		_ = l.Down(t.Context())
 	}
 	dangling := filepath.Join(parent, "dangling")

@@ -69,7 +69,7 @@ func TestCheckOverlay(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 		if err != nil && strings.Count(err.Error(), "overlay.babel") > 1 {
-			t.Errorf("%s: the path is told twice: %v", text, err)
+			t.Errorf("%s: the path is reported twice: %v", text, err)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, s := range allSeries {
 		if !strings.Contains(body, "# TYPE "+s.fullName()+" ") && s.name != elapsed.name {
-			t.Errorf("%s is never told", s.fullName())
+			t.Errorf("%s is never exported", s.fullName())
 		}
 	}
 }

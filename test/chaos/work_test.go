@@ -146,7 +146,7 @@ func (k *work) order(ctx context.Context, path, key string, body any) (done bool
 		case status == http.StatusConflict:
 			return false
 		case ctx.Err() != nil:
-			k.w.t.Errorf("%s: nobody said what became of it: %d %s", key, status, answer)
+			k.w.t.Errorf("%s: unknown outcome: %d %s", key, status, answer)
 			return false
 		}
 		time.Sleep(pace)

@@ -47,7 +47,7 @@ events: [{at: 0s, for: 30s, disk_slow: {nodes: data, write_ops: 20}}]
 			testkit.Lacks(t, testkit.Delays, errors.New(c.Unknown[0]))
 		}
 		if c.By != bottleneck.Disk || c.OfMachine {
-			t.Errorf("%s was made by %s (of the machine: %v), want the emulated disk: %+v", name, c.By, c.OfMachine, c)
+			t.Errorf("%s is attributed to %s (machine: %v), want the emulated disk: %+v", name, c.By, c.OfMachine, c)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (r *room) begin(cmd *exec.Cmd) (pid int, end func()) {
 	r.t.Cleanup(func() {
 		end()
 		if r.t.Failed() && said.Len() > 0 {
-			r.t.Logf("%v said:\n%s", cmd.Args, said.String())
+			r.t.Logf("output of %v:\n%s", cmd.Args, said.String())
 		}
 	})
 	return cmd.Process.Pid, end

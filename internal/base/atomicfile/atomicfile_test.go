@@ -33,7 +33,7 @@ func TestWrite(t *testing.T) {
 		}
 		got, err := os.ReadFile(path)
 		if string(got) != step.want || (err != nil) != (step.want == "") {
-			t.Errorf("%s: holds %q (%v), want %q", step.name, got, err, step.want)
+			t.Errorf("%s: contents %q (%v), want %q", step.name, got, err, step.want)
 		}
 	}
 	if st, err := os.Stat(path); err != nil || st.Mode() != 0o644 {
@@ -53,7 +53,7 @@ func TestReplace(t *testing.T) {
 	for _, text := range []string{"one", "2"} {
 		err := Replace(path, 0o600, func(f *os.File) error {
 			if st, err := f.Stat(); err != nil || st.Mode().Perm() != 0o600 {
-				t.Errorf("mode %v (%v) while it is written", st.Mode(), err)
+				t.Errorf("mode %v (%v) during the write", st.Mode(), err)
 			}
 			_, err := f.WriteString(text)
 			return err
@@ -63,7 +63,7 @@ func TestReplace(t *testing.T) {
 		}
 		st, err := os.Stat(path)
 		if got, _ := os.ReadFile(path); err != nil || string(got) != text || st.Mode() != 0o600 {
-			t.Errorf("holds %q with mode %v (%v)", got, st.Mode(), err)
+			t.Errorf("contents %q with mode %v (%v)", got, st.Mode(), err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 					t.Fatalf("%d bytes %s, announced %d: %d, %v", n, name, length, len(b), err)
 				}
 				if held != r.InUse() || held > 2*int64(n) || n > freeBytes && held < int64(n)-freeBytes {
-					t.Errorf("%d bytes hold %d, the room says %d", n, held, r.InUse())
+					t.Errorf("%d bytes reserve %d, but the budget reports %d", n, held, r.InUse())
 				}
 				r.Release(held)
 				if r.InUse() != 0 {

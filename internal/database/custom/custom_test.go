@@ -48,7 +48,7 @@ func TestMistakes(t *testing.T) {
 		_, err := Parse("/dir/mydb.yaml", []byte(test.text))
 		var ps strict.Problems
 		if !errors.As(err, &ps) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "mydb.yaml:") {
-			t.Errorf("%s: error %v, want one with a place that says %q", name, err, test.want)
+			t.Errorf("%s: error %v, want a position and %q", name, err, test.want)
 		}
 	}
 	if _, err := Parse("/dir/mydb.yaml", []byte(minimalDefinition)); err != nil {

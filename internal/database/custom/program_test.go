@@ -178,7 +178,7 @@ func TestFailingProgram(t *testing.T) {
 		cancel()
 		var e *load.OpError
 		if !errors.As(err, &e) || e.Outcome != test.outcome || e.Class != test.class || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: %#v, %v; want %v %s that says %q", test.key, e, err, test.outcome, test.class, test.says)
+			t.Errorf("%s: %#v, %v; want %v %s with %q", test.key, e, err, test.outcome, test.class, test.says)
 		}
 		if err := c.Insert(t.Context(), "t", "user1", nil); err != nil {
 			t.Fatalf("after %s: %v", test.key, err)

@@ -88,7 +88,7 @@ func TestRecords(t *testing.T) {
 			"read":   func() error { _, err := client.Read(ctx, "usertable", "user07", nil, nil); return err }(),
 		} {
 			if !errors.Is(err, load.ErrNotFound) {
-				t.Errorf("%s of what is not there: %v", what, err)
+				t.Errorf("%s of a missing record: %v", what, err)
 			}
 		}
 		for name, count := range map[string]func() (int64, error){
@@ -278,7 +278,7 @@ func TestHaltAndRevive(t *testing.T) {
 			}
 			defer one.Close()
 			if _, err := one.Read(ctx, "", "user2", nil, nil); err != nil {
-				t.Errorf("the revived member lacks what it missed: %v", err)
+				t.Errorf("the revived member lacks the missed writes: %v", err)
 			}
 			if err := c.Err(); err != nil {
 				t.Errorf("a halted member counts as failed: %v", err)

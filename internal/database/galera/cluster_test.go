@@ -62,7 +62,7 @@ func TestMembership(t *testing.T) {
 			if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 				n, err := own.Scan(ctx, "", "", 1<<20, nil, nil)
 				if err == nil && int64(n) != rows {
-					err = fmt.Errorf("%s holds %d rows; want %d", m.Node, n, rows)
+					err = fmt.Errorf("%s has %d rows; want %d", m.Node, n, rows)
 				}
 				return err
 			}); err != nil {

@@ -168,7 +168,7 @@ func TestLateReply(t *testing.T) {
 		t.Errorf("an update whose deadline had passed before it started: %v", err)
 	}
 	if err := c.Update(t.Context(), "t", "k", nil); err != nil {
-		t.Errorf("the update after it: %v", err)
+		t.Errorf("the next update: %v", err)
 	}
 }
 

@@ -53,7 +53,7 @@ func TestServersOfClouds(t *testing.T) {
 				}
 				for deadline := time.Now().Add(time.Minute); !holds(); {
 					if time.Now().After(deadline) {
-						t.Fatalf("%s does not hold what was acknowledged", n.Name())
+						t.Fatalf("%s lacks acknowledged writes", n.Name())
 					}
 				}
 				if err := own.Close(); err != nil {

@@ -157,7 +157,7 @@ func TestReconfigure(t *testing.T) {
 		}
 	}
 	if strings.Contains(sent, `"term"`) {
-		t.Errorf("%s holds a term", sent)
+		t.Errorf("%s contains a term", sent)
 	}
 
 	c, seen = talk(t, documented(t, "replSetGetConfig"), done())

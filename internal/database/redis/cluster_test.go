@@ -34,7 +34,7 @@ func TestClusterOfEight(t *testing.T) {
 	for _, m := range members {
 		share += m.Share
 		if m.State != "master" || m.Share < 0.12 || m.Share > 0.13 {
-			t.Errorf("member %+v is no master with an eighth of the slots", m)
+			t.Errorf("member %+v is not a master with an eighth of the slots", m)
 		}
 	}
 	if len(members) != 8 || share != 1 {
@@ -98,7 +98,7 @@ func TestAbruptLeaveKeepsServing(t *testing.T) {
 	}
 	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "n2") || !strings.Contains(err.Error(), "killed") ||
 		!strings.Contains(err.Error(), "Cluster state changed: ok") {
-		t.Errorf("error %v does not name the node, how it ended and its log", err)
+		t.Errorf("error %v does not name the node, the exit status and the log", err)
 	}
 	if err := c.Ready(t.Context()); err == nil {
 		t.Error("ready with a dead member")
@@ -131,7 +131,7 @@ func TestAbruptLeaveKeepsServing(t *testing.T) {
 		}
 	}
 	if len(want) > 0 {
-		t.Errorf("no operation ended as %v; seen: %v", want, seen)
+		t.Errorf("no operation returned %v; got: %v", want, seen)
 	}
 	members, err := c.Members(t.Context())
 	if err != nil || members[1].State == "master" || members[0].State != "master" {

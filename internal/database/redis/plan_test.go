@@ -44,7 +44,7 @@ func TestPlan(t *testing.T) {
 			for _, s := range m.slots {
 				at := slices.Index(has[m.from], s)
 				if at < 0 {
-					t.Fatalf("%v, stays %v: %d gives slot %d that it does not have", owned, stays, m.from, s)
+					t.Fatalf("%v, stays %v: %d gives up slot %d, which it does not own", owned, stays, m.from, s)
 				}
 				has[m.from] = slices.Delete(has[m.from], at, at+1)
 				has[m.to] = append(has[m.to], s)

@@ -32,7 +32,7 @@ func TestUnknownEndpoint(t *testing.T) {
 	}
 	for _, n := range nodes {
 		if size, err := n.DBSize(t.Context()).Result(); err != nil || size == 0 || size == rows {
-			t.Errorf("%s holds %d of %d records, %v", n.Options().Addr, size, rows, err)
+			t.Errorf("%s has %d of %d records, %v", n.Options().Addr, size, rows, err)
 		}
 	}
 	// A slot without records moves: the client learns it from MOVED.
@@ -50,7 +50,7 @@ func TestUnknownEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := nodes[2].Exists(t.Context(), key).Result(); err != nil || n != 1 {
-		t.Errorf("%s holds %d of %s, %v", nodes[2].Options().Addr, n, key, err)
+		t.Errorf("%s has %d copies of %s, %v", nodes[2].Options().Addr, n, key, err)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestAddressesOfManyNodes(t *testing.T) {
 	for _, n := range p.Nodes {
 		for _, a := range []netip.Addr{n.Gateway, n.Member.Listen, n.Member.VIP} {
 			if seen[a] || !overlayNet.Contains(a) || a == frontIP {
-				t.Fatalf("%s is given twice, or is no address of the network", a)
+				t.Fatalf("%s is assigned twice or is not an address of the network", a)
 			}
 			seen[a] = true
 		}

@@ -102,7 +102,7 @@ func TestKilledEmulatorIsReported(t *testing.T) {
 	<-j.Done()
 	_, err := j.Stats(t.Context())
 	if !errors.Is(err, userspace.ErrEnded) || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("Stats = %v, want ErrEnded and that it was killed", err)
+		t.Errorf("Stats = %v, want ErrEnded with signal: killed", err)
 	}
 	if err := j.Set(t.Context(), []link.Change{{ID: "a~b"}}); !errors.Is(err, userspace.ErrEnded) {
 		t.Errorf("Set = %v, want ErrEnded", err)

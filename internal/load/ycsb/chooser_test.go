@@ -75,7 +75,7 @@ func chiSquare(t *testing.T, got map[int64]int, draws, records int64, probabilit
 			statistic += d * d / expected
 			cells++
 		} else if observed > 0 {
-			t.Fatalf("%d draws of what cannot be drawn", observed)
+			t.Fatalf("%d draws of impossible values", observed)
 		}
 		expected, observed = 0, 0
 	}

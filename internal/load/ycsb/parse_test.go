@@ -94,7 +94,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	_, _, err := Parse(Properties{"recordcount": "10", "readproportion": "2", "fieldcount": "x", "requestdistribution": "y"})
 	for _, name := range []string{"readproportion", "fieldcount", "requestdistribution"} {
 		if err == nil || !strings.Contains(err.Error(), "property "+name) {
-			t.Errorf("%s is not told: %v", name, err)
+			t.Errorf("%s is not reported: %v", name, err)
 		}
 	}
 }

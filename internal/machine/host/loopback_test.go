@@ -94,7 +94,7 @@ func TestStop(t *testing.T) {
 				t.Error(p.Err())
 			}
 			if err := p.Stop(c.ctx, c.grace); err != nil || p.Err() == nil || p.Err().Error() != c.want {
-				t.Errorf("stopped: %v, it ended: %v", err, p.Err())
+				t.Errorf("Stop() = %v, exit error %v", err, p.Err())
 			}
 		})
 	}

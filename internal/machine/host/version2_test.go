@@ -94,7 +94,7 @@ func TestCgroupV2LimitsNodes(t *testing.T) {
 	}
 	out, err := use("cpu")
 	if err != nil || !strings.Contains(out, "/skerry/"+lab+"/limited") {
-		t.Errorf("%v: it was in the control group\n%s", err, out)
+		t.Errorf("%v: the process was in the control group\n%s", err, out)
 	}
 	u, err := n.Usage()
 	if err != nil || u.CPU < 100*time.Millisecond || u.Throttled < u.CPU/2 {

@@ -41,7 +41,7 @@ func TestShape(t *testing.T) {
 			t.Errorf("%s: %+v", d, s)
 		}
 		if heavy := d == link.Pareto || d == link.ParetoNormal; heavy != (s.Distribution == link.Pareto || s.Distribution == link.ParetoNormal) {
-			t.Errorf("%s is taken for %s", d, s.Distribution)
+			t.Errorf("%s was identified as %s", d, s.Distribution)
 		}
 		if p.Sent != 6000 || p.Lost != 120 || p.RTT.Min > p.RTT.P5 || p.RTT.P99 > p.RTT.Max {
 			t.Errorf("%s: %+v", d, p)

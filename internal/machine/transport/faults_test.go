@@ -67,7 +67,7 @@ func TestProgramIsCopiedOnce(t *testing.T) {
 		}
 		all := programs(t, cache)
 		if len(all) != 1 {
-			t.Fatalf("%s: there are %v", want, all)
+			t.Fatalf("%s: got programs %v", want, all)
 		}
 		now, err := os.Stat(all[0])
 		if err != nil {

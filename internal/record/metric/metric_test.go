@@ -31,7 +31,7 @@ func TestAllTrialNamesParse(t *testing.T) {
 	for _, v := range Values(full()) {
 		n, err := ParseName(v.Name)
 		if err != nil || n.Unit != v.Unit {
-			t.Errorf("%s: %+v, %v; the trial has it in %q", v.Name, n, err, v.Unit)
+			t.Errorf("%s: %+v, %v; unit in the trial is %q", v.Name, n, err, v.Unit)
 		}
 	}
 }

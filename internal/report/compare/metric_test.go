@@ -43,7 +43,7 @@ func TestDuplicateMetricsAreHidden(t *testing.T) {
 	text := textOf(t, p, true)
 	for _, no := range []string{"read.service", "events.link_down", "throughput"} {
 		if strings.Contains(text, no) {
-			t.Errorf("%s stands there twice:\n%s", no, text)
+			t.Errorf("%s appears twice:\n%s", no, text)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestPlanNamesAreUnique(t *testing.T) {
 		"a page and a step of another one": {{Name: "a", Steps: []Step{step("b")}}, {Name: "b", Steps: []Step{step("c")}}},
 	} {
 		if err := (Plan{Pages: pages}).validate(); err == nil {
-			t.Errorf("%s of one name are taken", what)
+			t.Errorf("%s with the same name are accepted", what)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("%d short forms, want that which is named and the one that no other tries", got)
 	}
 	if got := steps("metadata-layout-rate"); got != 1 {
-		t.Errorf("%d short forms of a step that is named, want it", got)
+		t.Errorf("%d short forms of a named step, want 1", got)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestPagesFollowFromData(t *testing.T) {
 	}
 	for path, want := range files {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what its data says (%v): run make docs", path, err)
+			t.Errorf("%s does not match its data (%v): run make docs", path, err)
 		}
 	}
 	there, err := filepath.Glob(pages + "/*.md")
@@ -188,7 +188,7 @@ func TestPagesFollowFromData(t *testing.T) {
 	}
 	for _, path := range append(there, pictures...) {
 		if files[path] == nil {
-			t.Errorf("%s follows from no template: run make docs, or remove it", path)
+			t.Errorf("%s has no template: run make docs, or remove it", path)
 		}
 	}
 }
@@ -360,7 +360,7 @@ func TestSaveTrialsKeepsLargerRun(t *testing.T) {
 		}
 		rows, err := f.Rows("step")
 		if got := measuredTrials(rows); err != nil || got != tt.stay {
-			t.Errorf("%d trials, whole %v: %d are kept, %v; want %d", tt.n, tt.whole, got, err, tt.stay)
+			t.Errorf("%d trials, complete %v: %d stored, %v; want %d", tt.n, tt.whole, got, err, tt.stay)
 		}
 	}
 }

@@ -94,6 +94,6 @@ func TestNeedsInterview(t *testing.T) {
 	}
 	questions.Check = func(Needs) (Places, error) { return Places{}, ErrAnswer }
 	if _, err := questions.Run(DefaultNeeds()); err == nil {
-		t.Error("a wrong beginning is asked about")
+		t.Error("an invalid start leads to a question")
 	}
 }

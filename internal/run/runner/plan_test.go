@@ -88,7 +88,7 @@ func TestCheckPlan(t *testing.T) {
 	}
 	for _, change := range []string{"seed=2", "repetitions=3", "matrix.scale=[0.2, 0.9]"} {
 		if err := checkPlan(recorded, planTrials(loadExperiment(t, change))); err == nil {
-			t.Errorf("%s: taken for the same plan", change)
+			t.Errorf("%s: accepted as the same plan", change)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestLaunchCreditsAllowBurst(t *testing.T) {
 	a := newCreditAccount(c)
 	// 30 launch credits and 12 an hour at 1 credit a minute: 30 / (1 - 0.2) = 37.5 minutes.
 	if got := drive(a, 1, 1, 37*time.Minute); !about(got, 1, 1e-6) {
-		t.Errorf("%v cores while there are credits", got)
+		t.Errorf("%v cores with credits left", got)
 	}
 	if b := a.balance(); b <= 0 || b > 1 {
 		t.Errorf("%v credits after 37 minutes", b)

@@ -207,7 +207,7 @@ func TestPartsSurviveKill(t *testing.T) {
 	}
 	end()
 	writers.Wait()
-	t.Logf("%v files, %d were asked for again, %v interrupted", made, doubts.Load(), interrupted)
+	t.Logf("%v files, %d changes repeated, %v interrupted", made, doubts.Load(), interrupted)
 	var want []string
 	for w, n := range made {
 		for i := range n {
@@ -233,7 +233,7 @@ func settle(t *testing.T, c *client.Client, command metadata.Command) (doubts in
 		case r.Err == nil:
 			return doubts
 		case !errors.Is(r.Err, metadata.ErrUnavailable) || time.Now().After(deadline):
-			t.Errorf("%s, asked for %d times before: %v", command.Path, doubts, r.Err)
+			t.Errorf("%s, repeated %d times before: %v", command.Path, doubts, r.Err)
 			return doubts
 		}
 	}

@@ -308,7 +308,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	for name, s := range all {
 		if left := s.store.Tree().VirtualOwners(); len(left) > 0 {
-			t.Errorf("%s: nothing is behind %v", name, left)
+			t.Errorf("%s: no data behind the virtual directories %v", name, left)
 		}
 	}
 }
@@ -382,7 +382,7 @@ func TestOwnSubtreeNeedsNoOtherServer(t *testing.T) {
 			}
 			before[at.home] = after[at.home]
 			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("%s asked other servers: %s", line, diff)
+				t.Errorf("%s sent requests to other servers: %s", line, diff)
 			}
 		}
 	}

@@ -127,11 +127,11 @@ func TestArrivalsArePinned(t *testing.T) {
 	arrived := now.Add(p.Interval)
 	for now = arrived; now.Before(arrived.Add(p.Stay)); now = now.Add(p.Interval) {
 		if m, why := p.choose(now, h, v); why == "" {
-			t.Fatalf("%s after it came: %+v", now.Sub(arrived), m)
+			t.Fatalf("%s after its arrival: %+v", now.Sub(arrived), m)
 		}
 	}
 	if m, why := p.choose(now, h, v); m.Path != "/home" || m.To != "g1" {
-		t.Errorf("%s after it came: %+v, %s", now.Sub(arrived), m, why)
+		t.Errorf("%s after its arrival: %+v, %s", now.Sub(arrived), m, why)
 	}
 }
 

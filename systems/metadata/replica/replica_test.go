@@ -188,7 +188,7 @@ func TestTakeover(t *testing.T) {
 	ended.Store(true)
 	all.Wait()
 	if late.Load() < after {
-		t.Fatalf("%d directories were made after the leader's end", late.Load())
+		t.Fatalf("%d directories were created after the leader stopped", late.Load())
 	}
 	victim.start()
 	lists := make([][]string, len(servers))
@@ -202,7 +202,7 @@ func TestTakeover(t *testing.T) {
 		}
 		made.Range(func(path, _ any) bool {
 			if !held[path.(string)] {
-				t.Errorf("%s was acknowledged, %s has lost it", path, s.cfg.Self.Name)
+				t.Errorf("%s was acknowledged, but %s has lost it", path, s.cfg.Self.Name)
 			}
 			return true
 		})

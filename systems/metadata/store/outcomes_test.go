@@ -85,7 +85,7 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s: %s", c, diff)
 		}
 		if fmt.Sprint(first.Err) != fmt.Sprint(third.Err) || cmp.Diff(first.Entries, third.Entries) != "" {
-			t.Errorf("%s: %+v, behind a snapshot %+v", c, first, third)
+			t.Errorf("%s: %+v, after a snapshot %+v", c, first, third)
 		}
 		if diff := cmp.Diff(state, a.Tree().Counts()); diff != "" {
 			t.Errorf("%s was done twice: %s", c, diff)

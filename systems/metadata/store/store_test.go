@@ -136,7 +136,7 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("on a full disk: %v", refused)
 	}
 	if r := run(t, s, "ls -n 10000 /"); r[0].Err != nil || len(r[0].Entries) != made {
-		t.Errorf("%d entries, %v; %d were made", len(r[0].Entries), r[0].Err, made)
+		t.Errorf("%d entries, %v; want %d", len(r[0].Entries), r[0].Err, made)
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)

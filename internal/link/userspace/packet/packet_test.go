@@ -215,7 +215,7 @@ func TestParseRefuses(t *testing.T) {
 	for _, tt := range tests {
 		p := &Packet{buf: append(bytes.Clone(tt.b), make([]byte, 100)...)}
 		if p.Parse(len(tt.b), tt.l2) {
-			t.Errorf("%s is taken for an IP packet", tt.name)
+			t.Errorf("%s was recognised as an IP packet", tt.name)
 		}
 	}
 }

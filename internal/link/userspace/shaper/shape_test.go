@@ -356,7 +356,7 @@ func FuzzOffer(f *testing.F) {
 				bytes += s.wire.at(i).size
 			}
 			if bytes != s.wire.bytes || s.wire.len() > 0 && s.departs < s.freeAt {
-				t.Fatalf("%d bytes wait, the queue says %d", bytes, s.wire.bytes)
+				t.Fatalf("%d bytes are queued, but the queue reports %d", bytes, s.wire.bytes)
 			}
 		}
 	})

@@ -80,7 +80,7 @@ func testDial(t *testing.T, h host.Host) {
 			t.Error(err)
 		}
 		if said, err := bufio.NewReader(conn).ReadString('\n'); err != nil || said != "are you there?\n" {
-			t.Errorf("%s: it said %q, %v", network, said, err)
+			t.Errorf("%s: got output %q, %v", network, said, err)
 		}
 		if err := conn.Close(); err != nil {
 			t.Error(err)

@@ -222,7 +222,7 @@ func testTooLate(t *testing.T, h host.Host) {
 		"Remove": f.Remove(ctx, dir), "Rename": f.Rename(ctx, dir, path),
 	} {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want that it was cancelled", what, err)
+			t.Errorf("%s: %v, want context.Canceled", what, err)
 		}
 	}
 	if files.Exists(t.Context(), f, path) {

@@ -139,7 +139,7 @@ func testLife(t *testing.T, h host.Host) {
 		}
 		<-p.Done()
 		if err := p.Err(); err == nil || !strings.HasSuffix(err.Error(), c.want) || !strings.Contains(err.Error(), h.Name()) {
-			t.Errorf("%s: it ended with %v, want %s on %s", name, err, c.want, h.Name())
+			t.Errorf("%s: exited with %v, want %s on %s", name, err, c.want, h.Name())
 		}
 		for again, end := range map[string]func() error{"Kill": p.Kill, "KillFamily": p.KillFamily, "Signal": func() error { return p.Signal(syscall.SIGTERM) }} {
 			if err := end(); err != nil {
