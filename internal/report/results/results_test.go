@@ -107,7 +107,7 @@ func TestSelect(t *testing.T) {
 		return n
 	}
 	if got := steps("audits", "fhc-options"); got != 2 {
-		t.Errorf("%d short forms, want that which is named and the one that no other tries", got)
+		t.Errorf("%d short forms, want the named one and the one that no other step covers", got)
 	}
 	if got := steps("metadata-layout-rate"); got != 1 {
 		t.Errorf("%d short forms of a named step, want 1", got)

@@ -558,7 +558,7 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := ReadState(dir); err != nil || !s.Running {
-		t.Errorf("%+v, %v: want a running trial", s, err)
+		t.Errorf("%+v, %v: want a running choice", s, err)
 	}
 	if _, err := plan(t, dir, needsText).Lock(); !errors.Is(err, ErrFolder) {
 		t.Errorf("locking a locked folder: %v", err)
@@ -571,7 +571,7 @@ func TestFolder(t *testing.T) {
 		t.Errorf("stored needs: %+v, %v", n, err)
 	}
 	if s, err := ReadState(dir); err != nil || s.Running {
-		t.Errorf("%+v, %v: want a finished trial", s, err)
+		t.Errorf("%+v, %v: want a finished choice", s, err)
 	}
 	if _, err := ReadSavedNeeds(t.TempDir()); !errors.Is(err, ErrFolder) {
 		t.Errorf("needs of a folder without a choice: %v", err)

@@ -308,7 +308,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	for name, s := range all {
 		if left := s.store.Tree().VirtualOwners(); len(left) > 0 {
-			t.Errorf("%s: no data behind the virtual directories %v", name, left)
+			t.Errorf("%s: leftover virtual directories: %v", name, left)
 		}
 	}
 }
