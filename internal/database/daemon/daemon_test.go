@@ -98,7 +98,7 @@ func TestEndsOfAServer(t *testing.T) {
 			d.MarkLeaving()
 			return syscall.Kill(d.PID(), syscall.SIGTERM)
 		}, false},
-		"killed": {func(_ *testing.T, d *Daemon) error { return syscall.Kill(d.PID(), syscall.SIGKILL) }, true},
+		"killed by a foreign process": {func(_ *testing.T, d *Daemon) error { return syscall.Kill(d.PID(), syscall.SIGKILL) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), testhost.Loopback(t, 1)[0]
