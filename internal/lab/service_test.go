@@ -144,7 +144,7 @@ func exchange(from host.Host, address string, sent []byte) (who string, err erro
 			return err
 		}
 		if who = strings.TrimSpace(name); !bytes.Equal(echoed, sent) {
-			return fmt.Errorf("%d bytes came back of %d", len(echoed), len(sent))
+			return fmt.Errorf("got %d bytes, want %d", len(echoed), len(sent))
 		}
 		return nil
 	})

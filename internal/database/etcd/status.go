@@ -113,7 +113,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
 	one := newClient(ctx, settings{serializable: true, timeout: defaultTimeout}, host.Dialer(m.host, adminTimeout))
 	one.singleMember, one.addrs, one.conns = true, []string{m.addr}, make([]*clientv3.Client, 1)

@@ -23,10 +23,10 @@ const readyTimeout = 60 * time.Second
 
 type cluster struct {
 	*daemon.Cluster[*member]
-	name    string // tells it from others whose files are still there
+	name    string // distinguishes the cluster from earlier ones whose files remain
 	options options
 
-	// names is the DNS server that names the wallet, "" where operations ask members.
+	// names is the DNS server that resolves the wallet, "" if operations use the members.
 	walletDNS string
 
 	mu     sync.Mutex
@@ -132,17 +132,17 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// OpenMember implements database.Replicated: reads are of its cloud's database.
+// OpenMember implements database.Replicated. Reads return rows of the member's cloud database.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil || m.witness {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
 	s := settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}
 	return newWorker(ctx, s, host.Dialer(m.host, adminTimeout), nil)
 }
 
-// Stop implements database.Cluster with SIGKILL: on SIGTERM a leader would hand over to ending members.
+// Stop implements database.Cluster with SIGKILL: on SIGTERM a leader would transfer the leadership to members that are stopping.
 func (c *cluster) Stop(ctx context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, m := range c.All() {

@@ -22,7 +22,7 @@ import (
 // who has a record is told by the chunks.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	fail := func(err error) (load.Client, error) {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, err)
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, err)
 	}
 	servers := slices.DeleteFunc(c.AllOn(node), func(s *server) bool { return s.role != roleMember && s.role != roleShard })
 	if len(servers) == 0 {

@@ -147,12 +147,12 @@ func (c *cluster) Clear(ctx context.Context) error {
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
 	s := settings{user: user, database: user, timeout: defaultTimeout, table: defaultTable}
 	conn, err := connect(ctx, m.addr, s, host.Dialer(m.host, adminTimeout))
 	if err != nil {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, dialError(m.addr, err))
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, dialError(m.addr, err))
 	}
 	return &client{settings: s, members: func() []string { return []string{m.addr} }, alone: true,
 		read: &lane{conn: conn, addr: m.addr, statements: make(map[string]*statement)}}, nil
