@@ -109,9 +109,9 @@ func TestReplaceTable(t *testing.T) {
 		page, want string
 		err        error
 	}{
-		"a new table":     {head + tail, head + "| t |\n" + tail, nil},
+		"a new table":   {head + tail, head + "| t |\n" + tail, nil},
 		"another table": {head + "| s |\n| s |\n" + tail, head + "| t |\n" + tail, nil},
-		"no mark":              {"a\n", "", ErrMark},
+		"no mark":       {"a\n", "", ErrMark},
 	} {
 		got, err := replaceTable("x", func() string { return "| t |\n" })([]byte(tt.page))
 		if string(got) != tt.want || !errors.Is(err, tt.err) {

@@ -83,8 +83,8 @@ func TestConfirm(t *testing.T) {
 		want    record.Observed // without times
 	}{
 		"in effect immediately": {after(80*ms, 0), []time.Duration{90 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
-		"in effect later":   {after(200*ms, 0), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
-		"no packet":         {after(never, never), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, NoPacket: 2}},
+		"in effect later":       {after(200*ms, 0), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
+		"no packet":             {after(never, never), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, NoPacket: 2}},
 		// Packets in flight at the change arrive within 40 ms.
 		"no packet except those in flight": {func(since time.Duration) link.Account {
 			a := after(never, never)(since)

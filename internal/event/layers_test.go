@@ -199,9 +199,9 @@ func TestCarrier(t *testing.T) {
 		gone []int // indexes in come, in the order of removal
 		dark []string
 	}{
-		"pulled":          {[]string{pull}, nil, []string{"bergen~narvik"}},
-		"pulled and put in":                 {[]string{pull}, []int{0}, nil},
-		"silent":           {[]string{silent}, nil, nil},
+		"pulled":                     {[]string{pull}, nil, []string{"bergen~narvik"}},
+		"pulled and put in":          {[]string{pull}, []int{0}, nil},
+		"silent":                     {[]string{silent}, nil, nil},
 		"silent over pulled":         {[]string{pull, silent}, nil, []string{"bergen~narvik"}},
 		"pulled twice, put in once":  {[]string{pull, again}, []int{1}, []string{"bergen~narvik"}},
 		"pulled twice, in any order": {[]string{pull, again}, []int{0, 1}, nil},

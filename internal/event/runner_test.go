@@ -178,14 +178,14 @@ func TestDoneAfterLastEvent(t *testing.T) {
 		events string
 		at     time.Duration // 0: never
 	}{
-		"true at the end":    {`- {at: 10s, pause: narvik}`, 10 * time.Second},
-		"reverted":            {`- {at: 10s, for: 10s, pause: narvik}`, 20 * time.Second},
-		"followed":            {"- {at: 10s, for: 10s, pause: narvik}\n- {when: reverted, after: 5s, leave: narvik}", 30 * time.Second},
-		"an event that never happens":    {"- {at: 10s, pause: narvik}\n- {at: 20s, pause: narvik}\n- {when: completed, pause: oslo}", 20 * time.Second},
-		"without end":           {`- {at: 10s, every: 10s, for: 5s, pause: narvik}`, 0},
-		"to the list's end":   {`- {at: 10s, gap: 1s, for: 10s, leave: {nodes: [bergen, narvik], choose: next}}`, 51 * time.Second},
-		"no events":      {`[]`, time.Nanosecond},
-		"steady within the limit": {`- {when: steady, pause: narvik}`, 0},
+		"true at the end":             {`- {at: 10s, pause: narvik}`, 10 * time.Second},
+		"reverted":                    {`- {at: 10s, for: 10s, pause: narvik}`, 20 * time.Second},
+		"followed":                    {"- {at: 10s, for: 10s, pause: narvik}\n- {when: reverted, after: 5s, leave: narvik}", 30 * time.Second},
+		"an event that never happens": {"- {at: 10s, pause: narvik}\n- {at: 20s, pause: narvik}\n- {when: completed, pause: oslo}", 20 * time.Second},
+		"without end":                 {`- {at: 10s, every: 10s, for: 5s, pause: narvik}`, 0},
+		"to the list's end":           {`- {at: 10s, gap: 1s, for: 10s, leave: {nodes: [bergen, narvik], choose: next}}`, 51 * time.Second},
+		"no events":                   {`[]`, time.Nanosecond},
+		"steady within the limit":     {`- {when: steady, pause: narvik}`, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -300,7 +300,7 @@ func TestFire(t *testing.T) {
 		"concurrent with the list": {`- {at: 5s, for: 10s, latency: {between: [bergen, narvik], scale: 2}}`,
 			`{"latency": {"between": ["bergen", "narvik"], "scale": 3}, "for": "1m"}`, "latency bergen~narvik 10-10 reverted 60-60"},
 		"below a waiting event": {`- {when: steady, pause: oslo}`, `{pause: narvik, for: 1s}`, "pause narvik 10-10 reverted 11-11"},
-		"already in effect":   {`- {at: 1s, pause: narvik}`, `{pause: narvik, for: 1s}`, "pause narvik 10- failed 10-10"},
+		"already in effect":     {`- {at: 1s, pause: narvik}`, `{pause: narvik, for: 1s}`, "pause narvik 10- failed 10-10"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -351,11 +351,11 @@ func TestInvalidFiredEvents(t *testing.T) {
 		"an unknown node":   {`{pause: olso}`, `no node or site "olso"`},
 		"an unknown link":   {`{link_down: {between: [oslo, nowhere]}}`, `no node or site "nowhere"`},
 		"later":             {`{at: 3s, pause: oslo}`, "starts at once"},
-		"repeated":   {`{every: 3s, pause: oslo, for: 1s}`, "starts at once"},
+		"repeated":          {`{every: 3s, pause: oslo, for: 1s}`, "starts at once"},
 		"not text":          {"\x00\x01", ""},
 		"cannot restart":    {`{kill: oslo, for: 5s}`, "cannot restart"},
 		"cannot be resized": {`{leave: oslo}`, "cannot remove members"},
-		"a missing disk": {`{disk_full: {nodes: oslo}}`, "disk"},
+		"a missing disk":    {`{disk_full: {nodes: oslo}}`, "disk"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -44,7 +44,7 @@ func TestUnsupportedEvents(t *testing.T) {
 	known["anchored"] = anchored{known["elastic"].(resizable)}
 	const anywhere = "name: x\ntopology: mesh:5\nworkload: a\n"
 	tests := map[string]struct{ database, events, want string }{
-		"leave":          {"elastic", "{at: 1s, leave: n2}", ""},
+		"leave":           {"elastic", "{at: 1s, leave: n2}", ""},
 		"removable nodes": {"elastic", "{at: 1s, gap: 1s, for: 1s, leave: {nodes: removable, choose: next}}", ""},
 		"one after the other, permanently": {"elastic", "{at: 1s, every: 1s, leave: {nodes: [n2, n3], choose: next}}",
 			"events[0].leave.nodes: elastic needs at least 2 nodes: 1 of 3 would remain"},
@@ -59,12 +59,12 @@ func TestUnsupportedEvents(t *testing.T) {
 		"too many": {"elastic", "{at: 1s, leave: [n2, n3]}",
 			"events[0].leave.nodes: elastic needs at least 2 nodes: 1 of 3 would remain"},
 		"with one more node": {"elastic", "{at: 1s, leave: [n2, n3]}, {at: 0s, join: n4}", ""},
-		"join":         {"elastic", "{at: 1s, join: spare}", "events[0].join.nodes: elastic supports at most 4 nodes"},
+		"join":               {"elastic", "{at: 1s, join: spare}", "events[0].join.nodes: elastic supports at most 4 nodes"},
 		"joining a member": {"elastic", "{at: 1s, join: n2}",
 			"events[0].join.nodes: n2 is a member from the start, and no event removes it"},
-		"return":        {"elastic", "{at: 1s, leave: n2}, {when: completed, join: n2}", ""},
-		"no removal":      {"still", "{at: 1s, leave: n2}", "events[0].leave: still cannot remove members while it serves"},
-		"no addition":       {"still", "{at: 1s, join: n4}", "events[0].join: still cannot add members while it serves"},
+		"return":           {"elastic", "{at: 1s, leave: n2}, {when: completed, join: n2}", ""},
+		"no removal":       {"still", "{at: 1s, leave: n2}", "events[0].leave: still cannot remove members while it serves"},
+		"no addition":      {"still", "{at: 1s, join: n4}", "events[0].join: still cannot add members while it serves"},
 		"down permanently": {"still", "{at: 1s, kill: n2}", ""},
 		"down and up": {"still", "{at: 1s, for: 1s, kill: n2}",
 			"events[0].kill: still cannot restart a stopped member on its data"},

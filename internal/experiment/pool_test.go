@@ -73,19 +73,19 @@ func TestSinglePool(t *testing.T) {
 
 func TestInvalidPools(t *testing.T) {
 	for name, tt := range map[string]struct{ from, to, want string }{
-		"name of figure": {"name: readers", "name: read", `workload name "read" is the name of a figure`},
-		"same name":      {"name: readers", "name: writers", `duplicate workload name "writers"`},
-		"records":        {"name: c,", "name: c, records: 50,", "share one table"},
-		"fields":         {"threads: 30}", `threads: 30, properties: {fieldcount: "3"}}`, "this workload has other records"},
-		"two inserting pools":     {"name: c, threads: 30}}", "name: d}}\n  - {name: more, workload: d}", "inserts the same keys"},
-		"two audited pools":    {"name: c, threads: 30}}\n", "name: a}}\n", "write the same records"},
-		"nowhere":        {"site: Sydney", "site: Atlantis", "cannot be placed"},
-		"unknown pool":   {"readers.p99", "reader.p99", `did you mean "readers"?`},
-		"whose":          {"readers.p99", "read.p99", "write readers.read.p99"},
-		"no such figure": {"readers.p99", "readers.update.p99", "the workload has no operation update"},
-		"none":           {beside[strings.Index(beside, "workloads:"):], "", "workload is empty"},
-		"tree":           {"name: c, threads: 30", "name: mdtest", "cannot run next to others"},
-		"probes":         {"threads: 4,", "threads: 4, probes: {every: 1ms},", "below the minimum"},
+		"name of figure":      {"name: readers", "name: read", `workload name "read" is the name of a figure`},
+		"same name":           {"name: readers", "name: writers", `duplicate workload name "writers"`},
+		"records":             {"name: c,", "name: c, records: 50,", "share one table"},
+		"fields":              {"threads: 30}", `threads: 30, properties: {fieldcount: "3"}}`, "this workload has other records"},
+		"two inserting pools": {"name: c, threads: 30}}", "name: d}}\n  - {name: more, workload: d}", "inserts the same keys"},
+		"two audited pools":   {"name: c, threads: 30}}\n", "name: a}}\n", "write the same records"},
+		"nowhere":             {"site: Sydney", "site: Atlantis", "cannot be placed"},
+		"unknown pool":        {"readers.p99", "reader.p99", `did you mean "readers"?`},
+		"whose":               {"readers.p99", "read.p99", "write readers.read.p99"},
+		"no such figure":      {"readers.p99", "readers.update.p99", "the workload has no operation update"},
+		"none":                {beside[strings.Index(beside, "workloads:"):], "", "workload is empty"},
+		"tree":                {"name: c, threads: 30", "name: mdtest", "cannot run next to others"},
+		"probes":              {"threads: 4,", "threads: 4, probes: {every: 1ms},", "below the minimum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(beside, tt.from, tt.to, 1)

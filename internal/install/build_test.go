@@ -27,10 +27,10 @@ func TestBuildNeedsConsent(t *testing.T) {
 		want   error
 		words  []string
 	}{
-		"not asked for": {compiled(3e9, nil, "sh"), false, ErrBuild, []string{"demo-source/sid", "a second", "3.0 GB", "skerry install demo --build", "--from PATH"}},
-		"no tools":      {compiled(1, nil, "sh", "no-such-cc|no-such-clang"), true, ErrNoTools, []string{"no-such-cc or no-such-clang", "apt-get install them"}},
-		"no room":       {compiled(1<<60, nil, "no-such-cc|sh"), true, ErrNoSpace, []string{"SKERRY_CACHE"}},
-		"all tools installed":  {compiled(1, nil, "no-such-cc|sh"), true, nil, nil},
+		"not asked for":       {compiled(3e9, nil, "sh"), false, ErrBuild, []string{"demo-source/sid", "a second", "3.0 GB", "skerry install demo --build", "--from PATH"}},
+		"no tools":            {compiled(1, nil, "sh", "no-such-cc|no-such-clang"), true, ErrNoTools, []string{"no-such-cc or no-such-clang", "apt-get install them"}},
+		"no room":             {compiled(1<<60, nil, "no-such-cc|sh"), true, ErrNoSpace, []string{"SKERRY_CACHE"}},
+		"all tools installed": {compiled(1, nil, "no-such-cc|sh"), true, nil, nil},
 	} {
 		err := Store{Dir: t.TempDir(), Build: test.build}.allowed(test.recipe)
 		if !errors.Is(err, test.want) {

@@ -82,10 +82,10 @@ func TestCentralMirror(t *testing.T) {
 
 // repository serves jars like Maven Central; it truncates the first breaks responses.
 type repository struct {
-	mu     sync.Mutex
-	files  map[string][]byte // by path
-	breaks int
-	requests  []string // requested paths with their ranges
+	mu       sync.Mutex
+	files    map[string][]byte // by path
+	breaks   int
+	requests []string // requested paths with their ranges
 }
 
 func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {

@@ -99,7 +99,7 @@ func TestCheckWholeMachines(t *testing.T) {
 		whole   []string
 		refused bool
 	}{
-		"unsupported settings":   {func(*topology.Topology) {}, []string{"a", "b", "c"}, false},
+		"unsupported settings":  {func(*topology.Topology) {}, []string{"a", "b", "c"}, false},
 		"an overlay":            {func(t *topology.Topology) { t.Overlay.Kind = "babel" }, []string{"b"}, true},
 		"the absence of one":    {func(t *topology.Topology) { t.Overlay.Kind = topology.Direct }, []string{"b"}, false},
 		"a service":             {func(t *topology.Topology) { t.Service.Kind = topology.HostPort }, []string{"b"}, true},

@@ -83,7 +83,7 @@ func TestLinkChanges(t *testing.T) {
 		want      []string // changed directions
 	}{
 		"an ID":                     {[]string{"Pune~Sydney"}, EditBoth, []string{"Pune>Sydney", "Sydney>Pune"}},
-		"reverse direction":       {[]string{"Sydney~Pune"}, EditAB, []string{"Sydney>Pune"}},
+		"reverse direction":         {[]string{"Sydney~Pune"}, EditAB, []string{"Sydney>Pune"}},
 		"back":                      {[]string{"Sydney~Pune"}, EditBA, []string{"Pune>Sydney"}},
 		"all of a node, outgoing":   {[]string{"Sydney"}, EditAB, []string{"Sydney>Pune", "Sydney>Tokyo"}},
 		"all of a node, incoming":   {[]string{"Sydney~*"}, EditBA, []string{"Pune>Sydney", "Tokyo>Sydney"}},
@@ -169,13 +169,13 @@ func TestLinkChangeErrors(t *testing.T) {
 		want      error
 		advice    string
 	}{
-		"misspelt":             {[]string{"Pune~Sidney", "loss=1%"}, EditBoth, ErrPattern, "did you mean Pune~Sydney?"},
-		"bad pattern":          {[]string{"[~x", "loss=1%"}, EditBoth, ErrPattern, ""},
-		"half a round trip":    {[]string{"Pune", "rtt=1ms"}, EditAB, ErrSetting, "use latency, which is one way"},
-		"direction":            {[]string{"Pune", "loss=1%"}, "up", ErrSetting, ""},
-		"no link":              {[]string{"loss=1%"}, EditBoth, ErrPattern, "name a link such as Pune~Sydney, or '*' for all"},
-		"no settings":    {[]string{"Pune"}, EditBoth, ErrSetting, ""},
-		"not a setting": {[]string{"Pune", "colour=red"}, EditBoth, ErrSetting, ""},
+		"misspelt":          {[]string{"Pune~Sidney", "loss=1%"}, EditBoth, ErrPattern, "did you mean Pune~Sydney?"},
+		"bad pattern":       {[]string{"[~x", "loss=1%"}, EditBoth, ErrPattern, ""},
+		"half a round trip": {[]string{"Pune", "rtt=1ms"}, EditAB, ErrSetting, "use latency, which is one way"},
+		"direction":         {[]string{"Pune", "loss=1%"}, "up", ErrSetting, ""},
+		"no link":           {[]string{"loss=1%"}, EditBoth, ErrPattern, "name a link such as Pune~Sydney, or '*' for all"},
+		"no settings":       {[]string{"Pune"}, EditBoth, ErrSetting, ""},
+		"not a setting":     {[]string{"Pune", "colour=red"}, EditBoth, ErrSetting, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -51,9 +51,9 @@ func TestFailedUpCleansUp(t *testing.T) {
 		engine failing
 		want   error
 	}{
-		"no engine":           {t.Context(), failing{inStart: boom}, boom},
-		"no links":            {t.Context(), failing{inCreate: boom}, boom},
-		"interrupted":         {ctx, failing{cancel: cancel}, context.Canceled},
+		"no engine":               {t.Context(), failing{inStart: boom}, boom},
+		"no links":                {t.Context(), failing{inCreate: boom}, boom},
+		"interrupted":             {ctx, failing{cancel: cancel}, context.Canceled},
 		"interrupted immediately": {ctx, failing{}, context.Canceled},
 	}
 	for _, name := range []string{"no engine", "no links", "interrupted", "interrupted immediately"} {

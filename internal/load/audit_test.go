@@ -137,8 +137,8 @@ func audited(t *testing.T, s *store, change func(*Spec), between func(), propert
 
 func TestAuditOfCorrectDatabase(t *testing.T) {
 	for name, p := range map[string]ycsb.Properties{
-		"one field per write":    nil,
-		"all fields per write":   {"writeallfields": "true"},
+		"one field per write":  nil,
+		"all fields per write": {"writeallfields": "true"},
 		"inserts":              {"insertproportion": "0.3", "readproportion": "0.4", "updateproportion": "0.3"},
 		"read-modify-write":    {"readmodifywriteproportion": "0.5", "updateproportion": "0"},
 		"other lengths":        {"fieldlengthdistribution": "uniform", "minfieldlength": "16"},

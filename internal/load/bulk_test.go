@@ -59,10 +59,10 @@ func TestLoadInBatches(t *testing.T) {
 		sizes  []int // records per request, sorted
 		once   bool  // each record is written once
 	}{
-		"one thread":     {spec: Spec{Batch: 30}, sizes: []int{10, 30, 30, 30}, once: true},
-		"one at a time":  {spec: Spec{Batch: 1}, once: true},
+		"one thread":       {spec: Spec{Batch: 30}, sizes: []int{10, 30, 30, 30}, once: true},
+		"one at a time":    {spec: Spec{Batch: 1}, once: true},
 		"all in one batch": {spec: Spec{Batch: 1000, Threads: 1}, sizes: []int{100}, once: true},
-		"a target":       {spec: Spec{Batch: 30, Target: 50_000}, once: true},
+		"a target":         {spec: Spec{Batch: 30, Target: 50_000}, once: true},
 		"some requests fail": {spec: Spec{Batch: 30}, sizes: []int{10, 30, 30, 30}, refuse: func(n int) error {
 			if n%2 == 0 {
 				return Unknown("reset", "ams", errors.New("connection reset"))

@@ -27,16 +27,16 @@ func TestCrossSiteChangesAreRejected(t *testing.T) {
 	path := "/api/runs/" + name + "/events"
 	csrf := csrfHeader + ": " + b.server.csrf
 	tests := map[string][]string{
-		"without anything":                    nil,
-		"a form of another site":              {"Content-Type: text/plain", "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"},
-		"a script of another site":            {csrf, "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"},
-		"a page of another port":              {csrf, "Origin: http://127.0.0.1:1", "Sec-Fetch-Site: same-site"},
-		"an old browser on another site":      {csrf, "Origin: http://evil.example"},
-		"without origin":                      {csrf, "Origin: null"},
-		"a rebound name":           {csrf, "Host: evil.example", "Origin: http://evil.example", "Sec-Fetch-Site: same-origin"},
+		"without anything":                      nil,
+		"a form of another site":                {"Content-Type: text/plain", "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"},
+		"a script of another site":              {csrf, "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"},
+		"a page of another port":                {csrf, "Origin: http://127.0.0.1:1", "Sec-Fetch-Site: same-site"},
+		"an old browser on another site":        {csrf, "Origin: http://evil.example"},
+		"without origin":                        {csrf, "Origin: null"},
+		"a rebound name":                        {csrf, "Host: evil.example", "Origin: http://evil.example", "Sec-Fetch-Site: same-origin"},
 		"a page from before the last restart":   {csrfHeader + ": of another server", "Sec-Fetch-Site: same-origin"},
 		"a page without a CSRF token":           {"Sec-Fetch-Site: same-origin", "Origin: " + b.http.URL},
-		"a prefix of the CSRF token":     {csrfHeader + ": " + b.server.csrf[:5], "Sec-Fetch-Site: same-origin"},
+		"a prefix of the CSRF token":            {csrfHeader + ": " + b.server.csrf[:5], "Sec-Fetch-Site: same-origin"},
 		"the CSRF token in another letter case": {csrfHeader + ": " + strings.ToLower(b.server.csrf), "Sec-Fetch-Site: same-origin"},
 	}
 	for who, headers := range tests {

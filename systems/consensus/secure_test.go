@@ -141,16 +141,16 @@ func TestBadConfig(t *testing.T) {
 	self := consensus.Member{ID: 1, Addr: "127.0.0.1:0", Role: consensus.Voter}
 	good := consensus.Config{Cluster: "c", Self: self, Members: []consensus.Member{self}}
 	for name, edit := range map[string]func(*consensus.Config){
-		"no cluster":      func(c *consensus.Config) { c.Cluster = "" },
-		"no directory":    func(c *consensus.Config) { c.Dir = "" },
-		"no identifier":   func(c *consensus.Config) { c.Self.ID = 0 },
-		"no role":         func(c *consensus.Config) { c.Self.Role = "" },
-		"not a member":    func(c *consensus.Config) { c.Self.ID = 2 },
-		"two roles":       func(c *consensus.Config) { c.Self.Role = consensus.Witness },
-		"small log":       func(c *consensus.Config) { c.MaxLog = 1000 },
-		"duplicate member":  func(c *consensus.Config) { c.Members = append(c.Members, self) },
-		"no voter":  func(c *consensus.Config) { c.Self.Role = consensus.Learner; c.Members = []consensus.Member{c.Self} },
-		"address in use?": func(c *consensus.Config) { c.Self.Addr = "127.0.0.1:99999" },
+		"no cluster":       func(c *consensus.Config) { c.Cluster = "" },
+		"no directory":     func(c *consensus.Config) { c.Dir = "" },
+		"no identifier":    func(c *consensus.Config) { c.Self.ID = 0 },
+		"no role":          func(c *consensus.Config) { c.Self.Role = "" },
+		"not a member":     func(c *consensus.Config) { c.Self.ID = 2 },
+		"two roles":        func(c *consensus.Config) { c.Self.Role = consensus.Witness },
+		"small log":        func(c *consensus.Config) { c.MaxLog = 1000 },
+		"duplicate member": func(c *consensus.Config) { c.Members = append(c.Members, self) },
+		"no voter":         func(c *consensus.Config) { c.Self.Role = consensus.Learner; c.Members = []consensus.Member{c.Self} },
+		"address in use?":  func(c *consensus.Config) { c.Self.Addr = "127.0.0.1:99999" },
 	} {
 		cfg := good
 		cfg.Dir = filepath.Join(t.TempDir(), "log")

@@ -93,8 +93,8 @@ spec: {accessModes: [ReadWriteMany], storageClassName: "", volumeName: shared, r
 	r.none("the bucket", "s3/lab/runs")
 
 	for name, tt := range map[string]struct{ flags, says string }{
-		"another key":           {onKubernetes + "--results s3://lab/runs", "403"},
-		"no claim":              {onKubernetes + "--results claim:nothing", `"nothing" not found`},
+		"another key":     {onKubernetes + "--results s3://lab/runs", "403"},
+		"no claim":        {onKubernetes + "--results claim:nothing", `"nothing" not found`},
 		"a missing image": {"--on kubernetes --image docker.io/test/none:1", "the image docker.io/test/none:1 cannot be had"},
 	} {
 		r.run(name, func(t *testing.T) {

@@ -182,7 +182,7 @@ func testRefusals(t *testing.T, s Site) {
 		want error
 	}{
 		"a link to an unreachable machine": {func(ctx context.Context) error { return p.MakeLinks(ctx, far) }, machine.ErrElsewhere},
-		"an existing link":             {func(ctx context.Context) error { return p.MakeLinks(ctx, Links()) }, link.ErrExists},
+		"an existing link":                 {func(ctx context.Context) error { return p.MakeLinks(ctx, Links()) }, link.ErrExists},
 		"a tunnel with one end": {func(ctx context.Context) error {
 			return p.MakeTunnels(ctx, []machine.TunnelEnd{{Link: linkID, Node: nodeA, Device: "wg0", Addr: addrA}})
 		}, machine.ErrElsewhere},

@@ -15,10 +15,10 @@ func TestFor(t *testing.T) {
 		want        error
 		took        time.Duration
 	}{
-		"the pause is over":       {time.Second, time.Minute, nil, time.Second},
-		"the context ends":        {time.Minute, time.Second, why, time.Second},
-		"the context has ended":   {time.Minute, 0, why, 0},
-		"no wait":                 {0, time.Minute, nil, 0},
+		"the pause is over":           {time.Second, time.Minute, nil, time.Second},
+		"the context ends":            {time.Minute, time.Second, why, time.Second},
+		"the context has ended":       {time.Minute, 0, why, 0},
+		"no wait":                     {0, time.Minute, nil, 0},
 		"no wait in an ended context": {-1, 0, why, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,16 +48,16 @@ func TestBad(t *testing.T) {
 		b    string
 		read func(*varint.Reader)
 	}{
-		"no byte":                    {"", func(r *varint.Reader) { r.Byte() }},
-		"no number":                  {"", func(r *varint.Reader) { r.Number() }},
-		"a number cut short":         {"\x80", func(r *varint.Reader) { r.Number() }},
-		"a number of 65 bits":        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00", func(r *varint.Reader) { r.Number() }},
-		"a text cut short":           {"\x03ad", func(r *varint.Reader) { r.Text() }},
-		"a text of 2^64-1 bytes":     {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01ada", func(r *varint.Reader) { r.Bytes() }},
-		"more parts than bytes":       {"\x03\x00\x00\x00\x00\x00", func(r *varint.Reader) { r.Count(2) }},
-		"an impossible length":       {"\x01\x00", func(r *varint.Reader) { r.Fail() }},
-		"a text without its length":  {"", func(r *varint.Reader) { r.Text() }},
-		"a missing count":  {"\x80", func(r *varint.Reader) { r.Count(1) }},
+		"no byte":                           {"", func(r *varint.Reader) { r.Byte() }},
+		"no number":                         {"", func(r *varint.Reader) { r.Number() }},
+		"a number cut short":                {"\x80", func(r *varint.Reader) { r.Number() }},
+		"a number of 65 bits":               {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00", func(r *varint.Reader) { r.Number() }},
+		"a text cut short":                  {"\x03ad", func(r *varint.Reader) { r.Text() }},
+		"a text of 2^64-1 bytes":            {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01ada", func(r *varint.Reader) { r.Bytes() }},
+		"more parts than bytes":             {"\x03\x00\x00\x00\x00\x00", func(r *varint.Reader) { r.Count(2) }},
+		"an impossible length":              {"\x01\x00", func(r *varint.Reader) { r.Fail() }},
+		"a text without its length":         {"", func(r *varint.Reader) { r.Text() }},
+		"a missing count":                   {"\x80", func(r *varint.Reader) { r.Count(1) }},
 		"an error followed by a valid part": {"\x80\x00", func(r *varint.Reader) { r.Fail(); r.Number() }},
 	} {
 		r := varint.NewReader([]byte(c.b))

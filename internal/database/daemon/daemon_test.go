@@ -206,11 +206,11 @@ func TestAwaitGivesUp(t *testing.T) {
 		is      error
 		says    []string
 	}{
-		"the server fails":                    {"echo oh; exit 3", never, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
-		"the server exits without an answer":  {"echo oh; exit 3", unanswered, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
-		"the server exits with 0":               {"exit 0", never, time.Minute, ErrEnded, []string{"exit status 0"}},
+		"the server fails":                   {"echo oh; exit 3", never, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
+		"the server exits without an answer": {"echo oh; exit 3", unanswered, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
+		"the server exits with 0":            {"exit 0", never, time.Minute, ErrEnded, []string{"exit status 0"}},
 		"the server is late":                 {"echo still thinking; " + forever, never, 300 * time.Millisecond, database.ErrNotReady, []string{"still thinking", "not yet"}},
-		"the answer is late": {forever, unanswered, 300 * time.Millisecond, database.ErrNotReady, []string{"up"}},
+		"the answer is late":                 {forever, unanswered, 300 * time.Millisecond, database.ErrNotReady, []string{"up"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), testhost.Loopback(t, 1)[0]

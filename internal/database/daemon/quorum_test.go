@@ -24,14 +24,14 @@ var (
 func TestPersist(t *testing.T) {
 	lost := errors.New("the cluster is lost")
 	for name, c := range map[string]struct {
-		answers []error
-		attempts   int
-		want    error
+		answers  []error
+		attempts int
+		want     error
 	}{
-		"granted":            {[]error{nil, errRefused}, 1, nil},
+		"granted":         {[]error{nil, errRefused}, 1, nil},
 		"granted finally": {[]error{errNotYet, errNotYet, nil, errRefused}, 3, nil},
-		"refused":            {[]error{errNotYet, errRefused, nil}, 2, errRefused},
-		"given up":           {[]error{errNotYet, errNotYet}, 2, lost},
+		"refused":         {[]error{errNotYet, errRefused, nil}, 2, errRefused},
+		"given up":        {[]error{errNotYet, errNotYet}, 2, lost},
 	} {
 		attempts := 0
 		wait := func(ctx context.Context, ask func(context.Context) error) error {
@@ -102,11 +102,11 @@ func TestLeave(t *testing.T) {
 		want    []string
 		running bool // whether the server runs afterwards
 	}{
-		"graceful":            {database.Graceful, "", []string{"may go", "yield", "remove", "forgotten", "drop"}, false},
-		"abrupt":              {database.Abrupt, "", []string{"may go", "remove", "forgotten", "drop"}, false},
-		"it may not":          {database.Graceful, "may go", []string{"may go"}, true},
-		"it may not abruptly": {database.Abrupt, "may go", []string{"may go"}, true},
-		"the leader did not step down":         {database.Graceful, "yield", []string{"may go", "yield"}, true},
+		"graceful":                     {database.Graceful, "", []string{"may go", "yield", "remove", "forgotten", "drop"}, false},
+		"abrupt":                       {database.Abrupt, "", []string{"may go", "remove", "forgotten", "drop"}, false},
+		"it may not":                   {database.Graceful, "may go", []string{"may go"}, true},
+		"it may not abruptly":          {database.Abrupt, "may go", []string{"may go"}, true},
+		"the leader did not step down": {database.Graceful, "yield", []string{"may go", "yield"}, true},
 		"the member was not removed":   {database.Graceful, "remove", []string{"may go", "yield", "remove"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

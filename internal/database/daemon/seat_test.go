@@ -47,10 +47,10 @@ func TestEnd(t *testing.T) {
 		script   string
 		patience time.Duration
 	}{
-		"by itself":             {t.Context(), "exit 0", time.Minute},
-		"on its own, with exit code 1":  {t.Context(), "exit 3", time.Minute},
-		"not on its own":         {t.Context(), forever, time.Millisecond},
-		"canceled": {gone, forever, time.Minute},
+		"by itself":                    {t.Context(), "exit 0", time.Minute},
+		"on its own, with exit code 1": {t.Context(), "exit 3", time.Minute},
+		"not on its own":               {t.Context(), forever, time.Millisecond},
+		"canceled":                     {gone, forever, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), testhost.Loopback(t, 1)[0]

@@ -166,8 +166,8 @@ func TestRefusals(t *testing.T) {
 		do   func() error
 		want error
 	}{
-		"join of a member":         {func() error { _, err := c.Join(t.Context(), nodes[0]); return err }, database.ErrMember},
-		"leave of the last":        {func() error { _, err := c.Leave(t.Context(), nodes[0], database.Graceful); return err }, database.ErrFixed},
+		"join of a member":            {func() error { _, err := c.Join(t.Context(), nodes[0]); return err }, database.ErrMember},
+		"leave of the last":           {func() error { _, err := c.Leave(t.Context(), nodes[0], database.Graceful); return err }, database.ErrFixed},
 		"leave of a non-member":       {func() error { _, err := c.Leave(t.Context(), nodes[1], database.Graceful); return err }, database.ErrNotMember},
 		"halt of a non-member":        {func() error { return c.Halt(t.Context(), nodes[1], database.Abrupt) }, database.ErrNotMember},
 		"revival of a running member": {func() error { return c.Revive(t.Context(), nodes[0]) }, mysql.ErrRuns},

@@ -130,15 +130,15 @@ func TestSlotMap(t *testing.T) {
 		node []any
 		addr string // "" for none
 	}{
-		"an address":                {node("10.0.0.1"), "10.0.0.1:7001"},
-		"without metadata, as in 6": {node("10.0.0.1")[:3], "10.0.0.1:7001"},
-		"a name":                    {node("db.example", "ip", "10.0.0.1"), "db.example:7001"},
-		"IPv6":                      {node("fd00::1"), "[fd00::1]:7001"},
-		"null: unknown endpoint": {node(nil, "ip", "10.0.0.1"), "10.0.0.9:7001"},
+		"an address":                  {node("10.0.0.1"), "10.0.0.1:7001"},
+		"without metadata, as in 6":   {node("10.0.0.1")[:3], "10.0.0.1:7001"},
+		"a name":                      {node("db.example", "ip", "10.0.0.1"), "db.example:7001"},
+		"IPv6":                        {node("fd00::1"), "[fd00::1]:7001"},
+		"null: unknown endpoint":      {node(nil, "ip", "10.0.0.1"), "10.0.0.9:7001"},
 		"empty: own endpoint unknown": {node(""), "10.0.0.9:7001"},
-		"? and its address":         {node("?", "ip", "10.0.0.1"), "10.0.0.1:7001"},
-		"? only":       {node("?"), ""},
-		"?, and an unknown address": {node("?", "ip", ""), ""},
+		"? and its address":           {node("?", "ip", "10.0.0.1"), "10.0.0.1:7001"},
+		"? only":                      {node("?"), ""},
+		"?, and an unknown address":   {node("?", "ip", ""), ""},
 	} {
 		got, err := parseSlotMap([]any{[]any{int64(0), int64(16383), test.node}}, "10.0.0.9:7000")
 		var want []ownedSlots

@@ -39,7 +39,7 @@ func TestExplainLatency(t *testing.T) {
 		"servers with saturated processors": {change(func(s *Second) { s.LatencyS, s.Servers = 0.036, 1 }), p99(0.286), nil, Machine, true, ""},
 		"disk of the machine": {slowDisk, p50(0.408), nil, Disk, true,
 			"408 ms: round trips 11, servers waited for a processor 123, servers waited for the disk 369"},
-		"disk slowed by the experiment": {slowDisk, p99(0.853), func(e *Waiting) { e.SlowDisk = true }, Disk, false, ""},
+		"disk slowed by the experiment":  {slowDisk, p99(0.853), func(e *Waiting) { e.SlowDisk = true }, Disk, false, ""},
 		"few operations and a slow disk": {Second{Operations: 10, LatencyS: 0.03, Disk: 0.2}, p50(0.03), nil, Disk, true, ""},
 		"quota":                          {change(func(s *Second) { s.LatencyS, s.Quota = 0.05, 0.8 }), p99(0.2), nil, Node, false, ""},
 		"the driver was late": {far, Percentile{Quantile: 0.99, LatencyS: 0.04, LateS: 0.02}, nil, Client, true,

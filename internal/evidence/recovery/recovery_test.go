@@ -76,7 +76,7 @@ func TestRecoveryRules(t *testing.T) {
 		"a relapse counts": {series(rates(repeat(100, 20), repeat(0, 2), repeat(100, 5), repeat(10, 1), repeat(100, 12))...), 20,
 			Rules{}, 8, false},
 		"fast enough, but slow answers": {slow(series(repeat(100, 50)...), 20, 27, 2001), 20, Rules{}, 7, false},
-		"within a second":      {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 20))...), 20.25, Rules{}, 4.75, false},
+		"within a second":               {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 20))...), 20.25, Rules{}, 4.75, false},
 		"a shorter hold":                {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 3))...), 20, Rules{Hold: 3}, 5, false},
 		"a laxer share":                 {series(rates(repeat(100, 20), repeat(80, 30))...), 20, Rules{Goodput: 0.75}, 0, false},
 	} {

@@ -68,9 +68,9 @@ func TestMachineFactorP(t *testing.T) {
 
 func TestConfoundedMachines(t *testing.T) {
 	for name, values := range map[string][]Observation{
-		"nothing":               nil,
-		"one machine":           {{0, 0, 1}, {0, 0, 2}, {1, 0, 3}, {1, 0, 4}},
-		"a machine for a cell":  {{0, 0, 1}, {0, 0, 2}, {1, 1, 3}, {1, 1, 4}},
+		"nothing":                            nil,
+		"one machine":                        {{0, 0, 1}, {0, 0, 2}, {1, 0, 3}, {1, 0, 4}},
+		"a machine for a cell":               {{0, 0, 1}, {0, 0, 2}, {1, 1, 3}, {1, 1, 4}},
 		"no degrees of freedom for the rest": {{0, 0, 1}, {0, 1, 2}},
 	} {
 		if f, ok := FitMachineFactor(values, 1); ok {

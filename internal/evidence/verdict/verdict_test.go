@@ -139,9 +139,9 @@ func TestJudge(t *testing.T) {
 		"jitter as set": {jittered(-0.5, 5.5), "", ""},
 		"a change that did not happen": {unconfirmed(40), LinkChange,
 			"link a~b, 12.2 s: 40 packets crossed after a change of it, and none obeyed the change within 200 ms"},
-		"a change observed by few packets":    {unconfirmed(9), "", ""},
-		"an engine that sees no packets":   {func(e *Evidence) { e.Account = Present(record.LinkAccount{NotMeasured: "netem"}) }, "", ""},
-		"driver late":                      {func(e *Evidence) { e.DriverLate = Present(9000.0) }, DriverLate, "9.0 ms late"},
+		"a change observed by few packets":  {unconfirmed(9), "", ""},
+		"an engine that sees no packets":    {func(e *Evidence) { e.Account = Present(record.LinkAccount{NotMeasured: "netem"}) }, "", ""},
+		"driver late":                       {func(e *Evidence) { e.DriverLate = Present(9000.0) }, DriverLate, "9.0 ms late"},
 		"driver late, steal without effect": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.01)) }, "", ""},
 		"driver late, steal with effect": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.2)) }, DriverLate,
 			"due to stolen CPU time (limit 5.0 ms): without the marked 10 % of the measurement, p99 changes by 20.0 %"},
@@ -186,7 +186,7 @@ func TestJudge(t *testing.T) {
 		"host CPU, with a target": {func(e *Evidence) {
 			e.HostCPU, e.Bound = Present(Use{Cores: 1.99, Of: 2}), Present(record.Bound{By: "target", LatencyMS: 100, RoundTripMS: 20})
 		}, HostCPU, "bound by the machine"},
-		"steal":                 {func(e *Evidence) { e.Steal = Present(Share{0.3, "rack-2"}) }, Steal, "30 % of the CPU time of rack-2"},
+		"steal":         {func(e *Evidence) { e.Steal = Present(Share{0.3, "rack-2"}) }, Steal, "30 % of the CPU time of rack-2"},
 		"a known clock": {func(e *Evidence) { e.Clocks = Present(Clock{9000, 9000, "rack-2"}) }, "", ""},
 		"a drifting clock": {func(e *Evidence) { e.Clocks = Present(Clock{9000, 12000, "rack-2"}) }, MachineClock,
 			"the clock of rack-2 is known to 9.0 ms, and moved by 12.0 ms"},

@@ -108,10 +108,10 @@ func TestLimitDisk(t *testing.T) {
 		script string
 		least  time.Duration
 	}{
-		"direct":       {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", time.Second / 2},
-		"synced":       {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=dsync", time.Second / 2},
-		"often":        {cgroup.DiskLimit{WriteOps: ops}, "dd if=/dev/zero of=f bs=4k count=100 oflag=direct", time.Second / 2},
-		"read":         {cgroup.DiskLimit{ReadBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct && dd if=f of=/dev/null bs=64k iflag=direct", time.Second / 2},
+		"direct":        {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", time.Second / 2},
+		"synced":        {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=dsync", time.Second / 2},
+		"often":         {cgroup.DiskLimit{WriteOps: ops}, "dd if=/dev/zero of=f bs=4k count=100 oflag=direct", time.Second / 2},
+		"read":          {cgroup.DiskLimit{ReadBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct && dd if=f of=/dev/null bs=64k iflag=direct", time.Second / 2},
 		"after removal": {cgroup.DiskLimit{}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", 0},
 	}
 	for name, tt := range tests {

@@ -85,8 +85,8 @@ func TestStop(t *testing.T) {
 		want   string
 	}{
 		"it may exit on its own": {t.Context(), `trap "exit 5" TERM; `, loopbackPatience, "demo on n1: exit status 5"},
-		"SIGTERM ignored":   {t.Context(), deaf, time.Millisecond, "demo on n1: signal: killed"},
-		"canceled":         {gone, deaf, time.Hour, "demo on n1: signal: killed"},
+		"SIGTERM ignored":        {t.Context(), deaf, time.Millisecond, "demo on n1: signal: killed"},
+		"canceled":               {gone, deaf, time.Hour, "demo on n1: signal: killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := start(t, newLoopback(t), c.script+`echo up; while :; do sleep 0.02; done`)

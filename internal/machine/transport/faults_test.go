@@ -97,12 +97,12 @@ func TestUnreachableMachinesAreReported(t *testing.T) {
 		is   error
 		want string
 	}{
-		"no such command":  {[]string{"/nowhere/carrier"}, ErrUnreachable, "no such file"},
+		"no such command":       {[]string{"/nowhere/carrier"}, ErrUnreachable, "no such file"},
 		"failing shell":         {said("echo Permission denied >&2; exit 255"), ErrUnreachable, "Permission denied"},
-		"no output":  {said("exit 0"), ErrUnreachable, "no output from"},
-		"too much output": {said("yes"), ErrUnreachable, "no line begins"},
-		"an older agent":     {said("echo skerry agent machine 0; cat >/dev/null"), ErrProgramMismatch, "protocol 0"},
-		"a breaking connection":        {said("echo skerry agent machine 1; echo cable pulled >&2"), remote.ErrLost, "cable pulled"},
+		"no output":             {said("exit 0"), ErrUnreachable, "no output from"},
+		"too much output":       {said("yes"), ErrUnreachable, "no line begins"},
+		"an older agent":        {said("echo skerry agent machine 0; cat >/dev/null"), ErrProgramMismatch, "protocol 0"},
+		"a breaking connection": {said("echo skerry agent machine 1; echo cable pulled >&2"), remote.ErrLost, "cable pulled"},
 	} {
 		_, err := Open(t.Context(), inventory.Entry{Name: "far", Command: c.argv}, options(t))
 		if !errors.Is(err, c.is) || !strings.HasPrefix(err.Error(), "far: ") || !strings.Contains(err.Error(), c.want) {
@@ -177,8 +177,8 @@ func TestFaultsLeaveNothing(t *testing.T) {
 		next bool // the next agent cleans up
 	}{
 		"a broken transport": {func(c *Connection) error { return c.process.conn.Close() }, false},
-		"a killed agent":        {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGKILL) }, true},
-		"a terminated agent":    {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGTERM) }, false},
+		"a killed agent":     {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGKILL) }, true},
+		"a terminated agent": {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGTERM) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -52,9 +52,9 @@ func TestMachineNote(t *testing.T) {
 		pair Pair
 		want string // "" for no note
 	}{
-		"machines unknown": {Pair{A: side(1, record.Trial{Goodput: 1}), B: side(2, on("h1", 1)...)}, ""},
-		"no machine shared":  {Pair{A: side(1, on("h1", 1000, 990)...), B: side(2, on("h2", 500, 505)...)}, "on different machines (h1; h2)"},
-		"one machine":        {Pair{A: side(1, on("h1", 1000, 990)...), B: side(2, on("h1", 500, 505)...)}, ""},
+		"machines unknown":  {Pair{A: side(1, record.Trial{Goodput: 1}), B: side(2, on("h1", 1)...)}, ""},
+		"no machine shared": {Pair{A: side(1, on("h1", 1000, 990)...), B: side(2, on("h2", 500, 505)...)}, "on different machines (h1; h2)"},
+		"one machine":       {Pair{A: side(1, on("h1", 1000, 990)...), B: side(2, on("h1", 500, 505)...)}, ""},
 		"machines alike": {Pair{
 			A: side(1, both(on("h1", 1000, 990, 1010, 995), on("h2", 1003, 992, 1009, 996))...),
 			B: side(2, both(on("h1", 500, 495, 502, 506), on("h2", 501, 497, 499, 507))...),

@@ -442,7 +442,7 @@ func TestWaitingNote(t *testing.T) {
 		"words remain": {"## Page\n\n- One{{words `%s` (" + call(yet) + ")}}.\n\n{{waiting `findings`}}\n",
 			"Some figures of the findings are not measured yet." + how + "later\n```\n"},
 		"another section lacks it": {"## Page\n\nIs " + there + ".\n\n{{waiting `parts`}}\n\n## Other\n\n" + yet + "\n", ""},
-		"all is there":     {"# Page\n\n{{waiting `parts`}}\n\nIs " + there + ".\n", ""},
+		"all is there":             {"# Page\n\n{{waiting `parts`}}\n\nIs " + there + ".\n", ""},
 	} {
 		p, err := fillPage("x", []byte(tt.template), made{})
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // interview answers questions that contain a word with the next of its answers, and others with Return.
 type interview struct {
-	answers map[string][]string
+	answers   map[string][]string
 	questions []string
 }
 

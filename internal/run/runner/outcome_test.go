@@ -13,8 +13,8 @@ func TestAssertionErrorOfAllTrials(t *testing.T) {
 		held []bool // results of the second assertion in the two trials
 		want string
 	}{
-		"all hold":     {[]bool{true, true}, ""},
-		"one does not hold": {[]bool{true, false}, "1 of 2 assertions did not hold: goodput > 5"},
+		"all hold":                 {[]bool{true, true}, ""},
+		"one does not hold":        {[]bool{true, false}, "1 of 2 assertions did not hold: goodput > 5"},
 		"the same assertion twice": {[]bool{false, false}, "1 of 2 assertions did not hold: goodput > 5"},
 	} {
 		w, err := record.Create(t.TempDir(), record.Run{Name: "x", Plan: []record.Planned{{ID: 1}, {ID: 2}}})

@@ -104,7 +104,7 @@ func TestCheckFiles(t *testing.T) {
 			map[string]string{"a.csv": "1", "b.csv": "3"},
 			"file b.csv of the experiment has changed since the run was started",
 		},
-		"an older run":         {nil, ""},
+		"an older run":          {nil, ""},
 		"a file no longer used": {map[string]string{"b.csv": "2"}, "file a.csv of the experiment has changed since the run was started"},
 	} {
 		was := recorded

@@ -43,10 +43,10 @@ func TestWaitReady(t *testing.T) {
 		cluster unsettled
 		want    []error
 	}{
-		"serves":        {ctx: t.Context(), cluster: unsettled{}},
-		"serves later":  {ctx: t.Context(), cluster: unsettled{refusals: 3}},
-		"has failed":    {ctx: t.Context(), cluster: unsettled{refusals: forever, failed: closed}, want: []error{errMoving, errKilled}},
-		"rearranging": {ctx: ended, cluster: unsettled{refusals: forever}, want: []error{errMoving, context.Canceled}},
+		"serves":       {ctx: t.Context(), cluster: unsettled{}},
+		"serves later": {ctx: t.Context(), cluster: unsettled{refusals: 3}},
+		"has failed":   {ctx: t.Context(), cluster: unsettled{refusals: forever, failed: closed}, want: []error{errMoving, errKilled}},
+		"rearranging":  {ctx: ended, cluster: unsettled{refusals: forever}, want: []error{errMoving, context.Canceled}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -90,8 +90,8 @@ func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 			func(f *findings) { f.flavors = verdict.Missing[int]("no control groups") },
 			[]string{"the limits of flavors: no control groups"},
 		},
-		"flavors not checked": {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"limits of flavors: not collected"}},
-		"a link without answer":   {func(f *findings) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
+		"flavors not checked":   {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"limits of flavors: not collected"}},
+		"a link without answer": {func(f *findings) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
 		"a skipped event": {
 			func(f *findings) { f.events = []record.Event{{ID: 1, State: record.EventSkipped, Error: "too late"}} },
 			[]string{"was skipped: too late"},

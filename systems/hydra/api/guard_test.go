@@ -55,13 +55,13 @@ func TestForeign(t *testing.T) {
 		"a table cleared": {"POST", "/v1/tables/t/clear", "127.0.0.1:7070", http.Header{"Origin": {"http://evil.example"}}, 403,
 			CodeForbidden},
 		"a member added": {"POST", "/v1/members", "localhost", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403, CodeForbidden},
-		"null origin":  {"POST", "/v1/members", "localhost", http.Header{"Origin": {"null"}}, 403, CodeForbidden},
+		"null origin":    {"POST", "/v1/members", "localhost", http.Header{"Origin": {"null"}}, 403, CodeForbidden},
 		"a stream":       {"GET", framing.Path, "localhost:7070", stream, 403, CodeForbidden},
 		"a preflight": {"OPTIONS", "/v1/tables/t", "localhost",
 			http.Header{"Origin": {"http://evil.example"}, "Access-Control-Request-Method": {"PUT"}}, 403, CodeForbidden},
-		"rows by a name":     {"GET", "/v1/tables/t/rows", "rebound.example:7070", nil, 421, CodeForeignHost},
-		"health by a name":   {"GET", "/healthz", "rebound.example:7070", nil, 421, CodeForeignHost},
-		"health":             {"GET", "/healthz", "[::1]:7070", nil, 200, ""},
+		"rows by a name":       {"GET", "/v1/tables/t/rows", "rebound.example:7070", nil, 421, CodeForeignHost},
+		"health by a name":     {"GET", "/healthz", "rebound.example:7070", nil, 421, CodeForeignHost},
+		"health":               {"GET", "/healthz", "[::1]:7070", nil, 200, ""},
 		"health from own page": {"GET", "/healthz", "localhost:7070", http.Header{"Sec-Fetch-Site": {"none"}}, 200, ""},
 	} {
 		r := httptest.NewRequest(c.method, c.path, nil)

@@ -258,8 +258,8 @@ func TestLookupOfASlowServer(t *testing.T) {
 		has, takes time.Duration
 		ok         bool
 	}{
-		"in time":             {8 * time.Second, 5 * time.Second, true},
-		"too late":            {4 * time.Second, 5 * time.Second, false},
+		"in time":      {8 * time.Second, 5 * time.Second, true},
+		"too late":     {4 * time.Second, 5 * time.Second, false},
 		"at most 10 s": {time.Hour, 20 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -171,8 +171,8 @@ func TestInvalidQueries(t *testing.T) {
 		change func(*dns.Msg)
 		rcode  int
 	}{
-		"an update":             {func(m *dns.Msg) { m.Opcode = dns.OpcodeUpdate }, dns.RcodeNotImplemented},
-		"class CHAOS":           {func(m *dns.Msg) { m.Question[0].Qclass = dns.ClassCHAOS }, dns.RcodeRefused},
+		"an update":                {func(m *dns.Msg) { m.Opcode = dns.OpcodeUpdate }, dns.RcodeNotImplemented},
+		"class CHAOS":              {func(m *dns.Msg) { m.Question[0].Qclass = dns.ClassCHAOS }, dns.RcodeRefused},
 		"unsupported EDNS version": {func(m *dns.Msg) { m.SetEdns0(4096, false); m.IsEdns0().SetVersion(1) }, dns.RcodeBadVers},
 	}
 	for name, tt := range tests {

@@ -57,17 +57,17 @@ func TestExposedAddressNeedsTokens(t *testing.T) {
 		security     instance.Security
 		refused      bool
 	}{
-		"loopback":                       {"127.0.0.1:0", "127.0.0.1:0", instance.Security{}, false},
-		"everywhere":                     {"0.0.0.0:0", "", instance.Security{}, true},
-		"all interfaces, no host": {":0", "", instance.Security{}, true},
-		"all interfaces with tokens":         {"0.0.0.0:0", "", instance.Security{Tokens: whole.Tokens}, false},
+		"loopback":                   {"127.0.0.1:0", "127.0.0.1:0", instance.Security{}, false},
+		"everywhere":                 {"0.0.0.0:0", "", instance.Security{}, true},
+		"all interfaces, no host":    {":0", "", instance.Security{}, true},
+		"all interfaces with tokens": {"0.0.0.0:0", "", instance.Security{Tokens: whole.Tokens}, false},
 		"all interfaces with TLS only": {"0.0.0.0:0", "", instance.Security{Certificate: whole.Certificate, Key: whole.Key,
 			Authority: whole.Authority, TLS: true}, true},
-		"all interfaces with tokens and TLS":          {"0.0.0.0:0", "", whole, false},
-		"all interfaces with --insecure":       {"0.0.0.0:0", "0.0.0.0:0", instance.Security{Insecure: true}, false},
-		"replicas without certificates": {"127.0.0.1:0", "0.0.0.0:0", instance.Security{Tokens: whole.Tokens}, true},
-		"replicas with certificates":            {"127.0.0.1:0", "0.0.0.0:0", whole, false},
-		"TLS needs a certificate":       {"127.0.0.1:0", "", instance.Security{TLS: true}, true},
+		"all interfaces with tokens and TLS": {"0.0.0.0:0", "", whole, false},
+		"all interfaces with --insecure":     {"0.0.0.0:0", "0.0.0.0:0", instance.Security{Insecure: true}, false},
+		"replicas without certificates":      {"127.0.0.1:0", "0.0.0.0:0", instance.Security{Tokens: whole.Tokens}, true},
+		"replicas with certificates":         {"127.0.0.1:0", "0.0.0.0:0", whole, false},
+		"TLS needs a certificate":            {"127.0.0.1:0", "", instance.Security{TLS: true}, true},
 	} {
 		o := instance.Options{Listen: c.listen, Dir: t.TempDir(), Security: c.security}
 		if c.peer != "" {

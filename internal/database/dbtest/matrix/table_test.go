@@ -11,10 +11,10 @@ import (
 func TestRowsOfOtherDatabasesAreKept(t *testing.T) {
 	const head = "| database | version | scan | load |\n|---|---|---|---|\n"
 	for name, tt := range map[string]struct{ old, table, want string }{
-		"a new row":            {head + "| a | 1 | yes | yes |\n", head + "| b | 1 | - | yes |\n", head + "| a | 1 | yes | yes |\n| b | 1 | - | yes |\n"},
-		"a new cell":           {head + "| a | 1 | yes | yes |\n", head + "| a | 1 | not reached | **no** |\n", head + "| a | 1 | yes | **no** |\n"},
-		"a new version":        {head + "| a | 1 | yes | yes |\n", head + "| a | 2 | not reached | - |\n", head + "| a | 2 | not reached | - |\n"},
-		"no old table":       {"\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
+		"a new row":         {head + "| a | 1 | yes | yes |\n", head + "| b | 1 | - | yes |\n", head + "| a | 1 | yes | yes |\n| b | 1 | - | yes |\n"},
+		"a new cell":        {head + "| a | 1 | yes | yes |\n", head + "| a | 1 | not reached | **no** |\n", head + "| a | 1 | yes | **no** |\n"},
+		"a new version":     {head + "| a | 1 | yes | yes |\n", head + "| a | 2 | not reached | - |\n", head + "| a | 2 | not reached | - |\n"},
+		"no old table":      {"\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
 		"different columns": {"| database | load |\n|---|---|\n| a | yes |\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
 	} {
 		if got := mergeTables("\n"+tt.old+"\n", tt.table); got != tt.want {

@@ -63,13 +63,13 @@ func TestDelegates(t *testing.T) {
 		due   int64
 		want  int64 // time of the thread's next check
 	}{
-		"awake":                  {now - ms/100, now + ms, now + ms + grace},
-		"asleep until then":      {now + ms, now + ms, now + ms + grace},
-		"asleep beyond":          {never, now + ms, now + ms},
-		"check overdue":     {now - ms, now + ms, now + ms},
-		"due already":            {now + ms, now - ms, now - ms},
-		"no packet in flight":  {now, never, never},
-		"returned late": {now - ms, now - 2*ms, now - 2*ms},
+		"awake":               {now - ms/100, now + ms, now + ms + grace},
+		"asleep until then":   {now + ms, now + ms, now + ms + grace},
+		"asleep beyond":       {never, now + ms, now + ms},
+		"check overdue":       {now - ms, now + ms, now + ms},
+		"due already":         {now + ms, now - ms, now - ms},
+		"no packet in flight": {now, never, never},
+		"returned late":       {now - ms, now - 2*ms, now - 2*ms},
 	} {
 		p := &Plane{}
 		first, second := &worker{Plane: p}, &worker{Plane: p, number: 1}

@@ -13,10 +13,10 @@ func TestTrain(t *testing.T) {
 		kind, version byte
 		size, data    int
 	}{
-		"tcp over ipv4":       {gsoTCPv4, 4, 1400, 60000},
-		"congestion experienced":  {gsoTCPv4 | gsoECN, 4, 1400, 3 * 1400},
-		"tcp over ipv6":       {gsoTCPv6, 6, 1300, 5*1300 + 1},
-		"udp, not joined": {gsoUDP, 4, 1200, 5000},
+		"tcp over ipv4":          {gsoTCPv4, 4, 1400, 60000},
+		"congestion experienced": {gsoTCPv4 | gsoECN, 4, 1400, 3 * 1400},
+		"tcp over ipv6":          {gsoTCPv6, 6, 1300, 5*1300 + 1},
+		"udp, not joined":        {gsoUDP, 4, 1200, 5000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := super(t, c.kind, c.version, 0, c.size, c.data)

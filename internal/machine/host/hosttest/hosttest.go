@@ -20,22 +20,22 @@ import (
 // Run tests a host, whose directory other users may enter.
 func Run(t *testing.T, h host.Host) {
 	for name, part := range map[string]func(t *testing.T, h host.Host){
-		"dial":                testDial,
-		"last words":          testLastWords,
-		"names":               testNames,
-		"waiting dial": testPatience,
-		"whole files":         testWhole,
-		"missing files":       testMissing,
-		"folders":             testFolders,
-		"owners":              testOwners,
-		"large files":         testLarge,
-		"growing files":       testGrowing,
-		"space":               testSpace,
-		"late files":      testTooLate,
-		"life":                testLife,
-		"families":            testFamily,
-		"logs":                testLog,
-		"users":               testUser,
+		"dial":          testDial,
+		"last words":    testLastWords,
+		"names":         testNames,
+		"waiting dial":  testPatience,
+		"whole files":   testWhole,
+		"missing files": testMissing,
+		"folders":       testFolders,
+		"owners":        testOwners,
+		"large files":   testLarge,
+		"growing files": testGrowing,
+		"space":         testSpace,
+		"late files":    testTooLate,
+		"life":          testLife,
+		"families":      testFamily,
+		"logs":          testLog,
+		"users":         testUser,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, h) })
 	}
@@ -126,7 +126,7 @@ func testLife(t *testing.T, h host.Host) {
 		end    func(p host.Process) error
 		want   string
 	}{
-		"on its own":   {"echo; exit 3", func(host.Process) error { return nil }, "exit status 3"},
+		"on its own":  {"echo; exit 3", func(host.Process) error { return nil }, "exit status 3"},
 		"stop":        {`trap "exit 4" TERM; echo; while :; do sleep 0.02; done`, func(p host.Process) error { return p.Stop(t.Context(), patience) }, "exit status 4"},
 		"stop, deaf":  {`trap "" TERM; echo; while :; do sleep 0.02; done`, func(p host.Process) error { return p.Stop(t.Context(), time.Millisecond) }, "signal: killed"},
 		"kill":        {"echo; exec sleep 1000", host.Process.Kill, "signal: killed"},

@@ -44,7 +44,7 @@ func TestRemovedPods(t *testing.T) {
 		job, pods string
 		want      executor.State
 	}{
-		"not yet created":          {"{}", none, executor.Waiting},
+		"not yet created":       {"{}", none, executor.Waiting},
 		"running":               {"{}", fmt.Sprintf(onePod, "", "Running", ""), executor.Running},
 		"being removed":         {"{}", fmt.Sprintf(onePod, `, "deletionTimestamp": "2026-11-24T08:00:00Z"`, "Running", ""), executor.Cancelled},
 		"removed":               {`{"failedIndexes": "0"}`, none, executor.Lost},
