@@ -43,12 +43,12 @@ func FromTofu(ctx context.Context, dirs []string) (File, error) {
 }
 
 func fromResources(ctx context.Context, dir string) ([]Entry, error) {
-	text, maker, err := outputs(ctx, dir)
+	printed, maker, err := outputs(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	var all map[string]struct{ Value any }
-	if err := json.Unmarshal(text, &all); err != nil {
+	if err := json.Unmarshal(printed, &all); err != nil {
 		return nil, fmt.Errorf("output of %s is not JSON: %w", maker, err)
 	}
 	out, ok := all[Output]
