@@ -11,7 +11,7 @@ import (
 	"skerry/cmd/internal/cli"
 )
 
-// version is what the build was made from; the Makefile sets it.
+// version identifies the source of the build; the Makefile sets it.
 var version = "unknown"
 
 func main() { os.Exit(cli.Main(run)) }

@@ -22,7 +22,7 @@ func TestInitWritesAnExperimentThatIsValid(t *testing.T) {
 		t.Fatal(err)
 	}
 	if code, _, errs := skerry(t, "init", "--database", "etcd"); code != cli.ExitUsage || !strings.Contains(errs, "already exists") {
-		t.Errorf("a file that is there: %d %s", code, errs)
+		t.Errorf("an existing file: %d %s", code, errs)
 	}
 	if after, err := os.ReadFile("my-question.yaml"); err != nil || string(after) != string(before) {
 		t.Errorf("the file was changed: %v\n%s", err, after)
@@ -65,6 +65,6 @@ func TestInitWritesNeeds(t *testing.T) {
 		t.Errorf("%d %s%s", code, out, errs)
 	}
 	if code, _, errs := skerry(t, "init", "needs"); code != cli.ExitUsage || !strings.Contains(errs, "already exists") {
-		t.Errorf("a file that is there: %d %s", code, errs)
+		t.Errorf("an existing file: %d %s", code, errs)
 	}
 }

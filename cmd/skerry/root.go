@@ -31,7 +31,7 @@ import (
 	"skerry/web"
 )
 
-// version is what the build was made from; the Makefile sets it.
+// version identifies the source of the build; the Makefile sets it.
 var version = "unknown"
 
 // app is the environment of every subcommand.

@@ -25,7 +25,7 @@ type unprivileged struct{ dir, exe string }
 
 func newUnprivileged(t *testing.T) unprivileged {
 	t.Helper()
-	self, err := exec.LookPath("skerry") // what testscript.Main made of this program
+	self, err := exec.LookPath("skerry") // the copy made by testscript.Main
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestLabWithoutRoot(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := u.skerry(t, 0, "lab", "exec", "--lab", "pair", "n2", "--", "perl", "-MIO::Socket::INET", "-e", clientText); out != "hello" {
-		t.Errorf("from n1 to n2 came %q", out)
+		t.Errorf("n2 got %q from n1", out)
 	}
 	if err := listen.Wait(); err != nil {
 		t.Errorf("on n1: %v", err)
@@ -167,7 +167,7 @@ func (u unprivileged) empty(t *testing.T) {
 	}
 	for _, pid := range pids {
 		if exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe")); err == nil && exe == u.exe {
-			t.Errorf("process %d is left", pid)
+			t.Errorf("process %d is still running", pid)
 		}
 	}
 }

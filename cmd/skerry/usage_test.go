@@ -29,7 +29,7 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		t.Error(errs)
 	}
 	if code, out, _ := skerry(t, "lab"); code != cli.ExitOK || !strings.Contains(out, "status") {
-		t.Errorf("a command of commands alone shows them: %d %s", code, out)
+		t.Errorf("a parent command lists its subcommands: %d %s", code, out)
 	}
 }
 

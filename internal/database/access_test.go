@@ -120,7 +120,7 @@ func TestAccess(t *testing.T) {
 		t.Errorf("variables %v, want %v", variables, want)
 	}
 	if variables := AccessVariables(map[string]string{}); variables != nil {
-		t.Errorf("variables %v of clients without an access", variables)
+		t.Errorf("variables %v for clients without a login", variables)
 	}
 }
 
@@ -137,6 +137,6 @@ func TestTLSTo(t *testing.T) {
 		}
 	}
 	if (Login{}).TLSTo("a:1") != nil {
-		t.Error("a login without TLS has a configuration")
+		t.Error("a login without TLS has a TLS configuration")
 	}
 }

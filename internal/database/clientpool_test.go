@@ -82,7 +82,7 @@ func TestClientPoolRefillsReleasedPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, _ := acquire(); again != first {
-		t.Error("the place of a released worker stays empty")
+		t.Error("the slot of a released worker stays empty")
 	}
 	if len(log.closed) > 0 {
 		t.Error("a client in use was closed")
@@ -112,7 +112,7 @@ func TestClientPoolCancelledWorker(t *testing.T) {
 		cancelled, cancel := context.WithCancel(ctx)
 		cancel()
 		if _, _, err := pool.Acquire(cancelled, "a", log.source("a", 0)); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v of the waiting worker, want %v", err, context.Canceled)
+			t.Errorf("the waiting worker got error %v, want %v", err, context.Canceled)
 		}
 		return open(ctx)
 	}

@@ -22,7 +22,7 @@ var (
 	// ErrFixed means that a node cannot leave.
 	ErrFixed = errors.New("the node cannot leave")
 	// ErrNotMember means that a node is not a member.
-	ErrNotMember = errors.New("the node is no member")
+	ErrNotMember = errors.New("the node is not a member")
 	// ErrMember means that a node is already a member.
 	ErrMember = errors.New("the node is a member already")
 	// ErrUnsupported means that the database does not support the operation.
@@ -170,7 +170,7 @@ type Cluster interface {
 	Revive(ctx context.Context, node host.Host) error
 	// Stop ends all processes. Logs stay in the nodes' directories.
 	Stop(ctx context.Context) error
-	// Failed is closed when a process of a member ends by itself. Err then names it.
+	// Failed is closed when a process of a member exits unexpectedly. Err then names it.
 	Failed() <-chan struct{}
 	Err() error
 	// Logs maps a name to a log file on a node.
@@ -214,5 +214,5 @@ type Member struct {
 type Change struct {
 	Accepted time.Duration `json:"accepted_ns"` // since the request
 	Complete time.Duration `json:"complete_ns"`
-	Bytes    int64         `json:"bytes,omitempty"` // moved, where the database tells
+	Bytes    int64         `json:"bytes,omitempty"` // moved, if the database reports it
 }

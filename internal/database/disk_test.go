@@ -30,7 +30,7 @@ func TestExplainDisks(t *testing.T) {
 		})
 	}
 	if err := ExplainDiskFull(t.Context(), failure, nodes[:2]); err != failure {
-		t.Errorf("with room on every disk: %v", err)
+		t.Errorf("with free space on every disk: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(nodes[1].Dir(), "data"), make([]byte, 1000<<10), 0o600); err != nil {
 		t.Fatal(err)

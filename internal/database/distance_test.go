@@ -19,7 +19,7 @@ func TestNearest(t *testing.T) {
 		case "gone:1":
 			return nil, errors.New("refused")
 		case "near:1":
-			if near.Add(1) > 1 { // the first takes longer than those to the far one
+			if near.Add(1) > 1 { // the first connection takes longer than those to the far address
 				wait = 0
 			} else {
 				wait = 700 * time.Millisecond
@@ -38,6 +38,6 @@ func TestNearest(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if one := []string{"gone:1"}; !slices.Equal(SortByDistance(t.Context(), dial, one), one) {
-		t.Error("one address is the nearest")
+		t.Error("a single address")
 	}
 }

@@ -23,6 +23,6 @@ func TestFieldNames(t *testing.T) {
 		n.String(i, fmt.Append(nil, i))
 	}
 	if len(n.names) != maxFieldNames {
-		t.Errorf("%d names are kept, want %d", len(n.names), maxFieldNames)
+		t.Errorf("%d cached names, want %d", len(n.names), maxFieldNames)
 	}
 }

@@ -57,6 +57,6 @@ func TestLocate(t *testing.T) {
 		}
 	}
 	if _, err := Locate(demo{}, "4.1", own); !errors.Is(err, ErrVersion) {
-		t.Errorf("error %v where the version is another", err)
+		t.Errorf("a different version: error %v", err)
 	}
 }

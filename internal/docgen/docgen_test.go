@@ -27,7 +27,7 @@ func TestCommittedFilesAreCurrent(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(got, want) {
-			t.Errorf("%s is not what the code says: run make docs", name)
+			t.Errorf("%s is outdated: run make docs", name)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func TestCommandPagesAreCurrent(t *testing.T) {
 		got[filepath.Base(f)] = string(page)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("docs/commands is not what the commands say, run make docs: -want +got:\n%s", diff)
+		t.Errorf("docs/commands is outdated, run make docs: -want +got:\n%s", diff)
 	}
 }
 
@@ -70,7 +70,7 @@ func TestTypesWithoutPackage(t *testing.T) {
 	}
 	for _, f := range files {
 		if types[f.Name()] == nil {
-			t.Errorf("%s/%s comes from no package: remove it", frontEndDir, f.Name())
+			t.Errorf("%s/%s belongs to no package: remove it", frontEndDir, f.Name())
 		}
 	}
 }
@@ -85,7 +85,7 @@ func TestSmokeExperiments(t *testing.T) {
 			t.Errorf("%s: %+v", file, v.Problems)
 		}
 		if !strings.HasSuffix(a.Smoke.Text, ".") {
-			t.Errorf("%s: what its smoke experiment is for, %q, is no sentence", a.Name, a.Smoke.Text)
+			t.Errorf("%s: the purpose of its smoke experiment, %q, is not a sentence", a.Name, a.Smoke.Text)
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(root, smokeDir, "*.yaml"))
@@ -109,9 +109,9 @@ func TestReplaceTable(t *testing.T) {
 		page, want string
 		err        error
 	}{
-		"the table is new":     {head + tail, head + "| t |\n" + tail, nil},
-		"the table is another": {head + "| s |\n| s |\n" + tail, head + "| t |\n" + tail, nil},
-		"no mark":              {"a\n", "", ErrMark},
+		"a new table":   {head + tail, head + "| t |\n" + tail, nil},
+		"another table": {head + "| s |\n| s |\n" + tail, head + "| t |\n" + tail, nil},
+		"no mark":       {"a\n", "", ErrMark},
 	} {
 		got, err := replaceTable("x", func() string { return "| t |\n" })([]byte(tt.page))
 		if string(got) != tt.want || !errors.Is(err, tt.err) {
@@ -134,7 +134,7 @@ func TestSchemaDescribesEverything(t *testing.T) {
 		for p := s.Properties.Oldest(); p != nil; p = p.Next() {
 			keys++
 			if !strings.HasSuffix(p.Value.Description, ".") {
-				t.Errorf("%s.%s: the description %q is no sentence", name, p.Key, p.Value.Description)
+				t.Errorf("%s.%s: the description %q is not a sentence", name, p.Key, p.Value.Description)
 			}
 		}
 	}

@@ -24,14 +24,14 @@ func TestNoticeIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, listedParts(string(text))); diff != "" {
-		t.Errorf("NOTICE is not what the program holds, run make notice: -want +got:\n%s", diff)
+		t.Errorf("NOTICE is outdated, run make notice: -want +got:\n%s", diff)
 	}
 }
 
 func TestLicences(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := readLicences(dir); err == nil {
-		t.Error("a part without a licence was taken")
+		t.Error("a part without a licence was accepted")
 	}
 	for name, text := range map[string]string{"LICENSE-MIT.txt": "one\r\n", "NOTICE": "two", "licenses.go": "no", "README": "no"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

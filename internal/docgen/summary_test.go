@@ -80,7 +80,7 @@ func (root node) wrong(n node, v any, at string) (all []string) {
 		}
 	case string:
 		if n.Type != "" && n.Type != "string" {
-			fail("%q is no %s", v, n.Type)
+			fail("%q is not a %s", v, n.Type)
 		}
 	case bool:
 		if n.Type != "" && n.Type != "boolean" {
@@ -122,7 +122,7 @@ func TestSummaryNumbersHaveUnits(t *testing.T) {
 	for name, d := range root.Defs {
 		for key, p := range d.Properties {
 			if slices.Contains([]string{"number", "integer"}, p.Type) && !units.MatchString(key) && !unitless.MatchString(key) {
-				t.Errorf("%s.%s: a number whose name tells no unit", name, key)
+				t.Errorf("%s.%s: a number without a unit in its name", name, key)
 			}
 		}
 	}

@@ -72,7 +72,7 @@ func (b *commandBench) await(t *testing.T, name string) string {
 			return strings.TrimSpace(string(text))
 		}
 		if t.Context().Err() != nil {
-			t.Fatalf("%s was never made", name)
+			t.Fatalf("%s was never created", name)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -103,7 +103,7 @@ func TestCommandIsRunAndUndone(t *testing.T) {
 		t.Errorf("event %+v", e)
 	}
 	if a := e.Apply; a.Accepted == nil || a.Completed == nil || a.Completed.NS-a.Accepted.NS < int64(200*time.Millisecond) {
-		t.Errorf("accepted %v, completed %v: until was repeated once", a.Accepted, a.Completed)
+		t.Errorf("accepted %v, completed %v, want one repetition of until between them", a.Accepted, a.Completed)
 	}
 	if len(e.Apply.Commands) != 2 || len(e.Revert.Commands) != 1 {
 		t.Fatalf("commands %+v, %+v", e.Apply.Commands, e.Revert.Commands)
@@ -141,7 +141,7 @@ func TestFailingCommandIsUndone(t *testing.T) {
 			// A failed undo is repeated at the next start.
 			undone, err := journal.SweepUndos(t.Context(), b.undo)
 			if left := strings.HasPrefix(name, "undo"); err != nil || (len(undone) == 1) != left {
-				t.Errorf("undone later: %q, %v", undone, err)
+				t.Errorf("undone at the next start: %q, %v", undone, err)
 			}
 			if _, err := os.Stat(filepath.Dir(b.undo)); err == nil {
 				t.Errorf("%s was left", filepath.Dir(b.undo))
@@ -184,7 +184,7 @@ func TestBackgroundProgramEnds(t *testing.T) {
 			return
 		}
 		if t.Context().Err() != nil {
-			t.Fatal("the program runs on")
+			t.Fatal("the background program is still running")
 		}
 		time.Sleep(time.Millisecond)
 	}

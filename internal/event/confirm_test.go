@@ -22,7 +22,7 @@ type observer struct {
 	*engine
 	began time.Time
 	mu    sync.Mutex
-	reads []time.Duration // when it was read
+	reads []time.Duration // times at which the account was read
 	// at returns the account of both directions of testLink at a time.
 	at func(time.Duration) link.Account
 }
@@ -82,11 +82,11 @@ func TestConfirm(t *testing.T) {
 		reads   []time.Duration
 		want    record.Observed // without times
 	}{
-		"in effect at once": {after(80*ms, 0), []time.Duration{90 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
-		"in effect later":   {after(200*ms, 0), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
-		"no packet":         {after(never, never), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, NoPacket: 2}},
+		"in effect immediately": {after(80*ms, 0), []time.Duration{90 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
+		"in effect later":       {after(200*ms, 0), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, Confirmed: 2}},
+		"no packet":             {after(never, never), []time.Duration{90 * ms, 140 * ms, 240 * ms}, record.Observed{Directions: 2, NoPacket: 2}},
 		// Packets in flight at the change arrive within 40 ms.
-		"no packet but those in flight": {func(since time.Duration) link.Account {
+		"no packet except those in flight": {func(since time.Duration) link.Account {
 			a := after(never, never)(since)
 			a.Packets = 50
 			return a
@@ -163,7 +163,7 @@ func TestEventsAreConfirmed(t *testing.T) {
 		// Reverted before the account was read, so the later change counts.
 		"shorter than a confirmation": {`- {at: 1s, for: 50ms, latency: {between: [bergen, narvik], add: 20ms}}`,
 			10 * time.Second, "reverted, apply superseded, revert 2", 10 * time.Second},
-		"to the trial's end": {`- {at: 1s, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second,
+		"until the end of the trial": {`- {at: 1s, latency: {between: [bergen, narvik], add: 20ms}}`, 10 * time.Second,
 			"reverted, apply 2, revert -", 10 * time.Second},
 		"at the trial's end": {`- {at: 1s, latency: {between: [bergen, narvik], add: 20ms}}`, 1050 * time.Millisecond,
 			"reverted, apply -, revert -", 1050 * time.Millisecond},

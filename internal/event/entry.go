@@ -17,7 +17,7 @@ type entry struct {
 	rand     *rand.Rand
 	turns    int // occurrences drawn so far
 	specJSON json.RawMessage
-	// source is who fired the event, "" for the experiment.
+	// source is the origin of a fired event, "" for the experiment.
 	source string
 
 	// busyUntil is, for churn, the planned end of the occurrences by target. A target that is down

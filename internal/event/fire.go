@@ -16,7 +16,7 @@ import (
 var (
 	// ErrInvalid marks an event that cannot be fired.
 	ErrInvalid = errors.New("invalid event")
-	// ErrNotRunning says that the measurement has ended.
+	// ErrNotRunning means that the measurement has ended.
 	ErrNotRunning = errors.New("no measurement is under way")
 )
 

@@ -12,11 +12,11 @@ import (
 )
 
 var (
-	// errUnavailable says that this machine or this database cannot do what the event needs.
+	// errUnavailable means that this machine or database does not support the event.
 	errUnavailable = errors.New("unavailable")
-	// errState says that a node is not in the state that the event needs.
+	// errState means that a node is not in the state that the event needs.
 	errState = errors.New("wrong state")
-	// errEnded says that a process of the event ended too early.
+	// errEnded means that a process of the event ended too early.
 	errEnded = errors.New("ended unexpectedly")
 )
 
@@ -35,7 +35,7 @@ type Kind struct {
 	HeldState string
 	// Preparation names what must exist before the database starts. Such a kind cannot be fired.
 	Preparation string
-	// NeedsDisks says that the machine must be able to limit the disks of nodes.
+	// NeedsDisks means that the machine must be able to limit the disks of nodes.
 	NeedsDisks bool
 
 	newSpec func() kindSpec
@@ -197,7 +197,7 @@ type Amount struct {
 	Label string `json:"label"`
 	// Value is the default.
 	Value string `json:"value"`
-	// Number says that the value is sent as a number.
+	// Number means that the value is sent as a number.
 	Number bool `json:"number,omitempty"`
 }
 

@@ -20,20 +20,20 @@ func TestKindsAreComplete(t *testing.T) {
 	for _, k := range Kinds() {
 		t.Run(k.Name, func(t *testing.T) {
 			if k.Name == "" || seen[k.Name] {
-				t.Errorf("the name %q is none, or another kind's", k.Name)
+				t.Errorf("the name %q is invalid or belongs to another kind", k.Name)
 			}
 			seen[k.Name] = true
 			if !strings.HasSuffix(k.Summary, ".") {
-				t.Errorf("%q is no sentence about the key", k.Summary)
+				t.Errorf("%q is not a sentence about the key", k.Summary)
 			}
 			if e := k.Effect; !slices.Contains([]record.Scope{record.OnLinks, record.OnNodes, record.OnStreams}, e.On) {
-				t.Errorf("its effect is on %q: no picture can show it", e.On)
+				t.Errorf("no chart can show an effect on %q", e.On)
 			}
 			if e := k.Effect; !slices.Contains([]record.Condition{record.Up, record.Changed, record.Down}, e.Makes) {
-				t.Errorf("it makes its targets %q: no picture can show it", e.Makes)
+				t.Errorf("no chart can show the target state %q", e.Makes)
 			}
 			if !slices.Contains(Sections(), k.Docs.Section) || len(k.Docs.Rows) == 0 {
-				t.Errorf("docs/events.md has no line of it: %+v", k.Docs)
+				t.Errorf("docs/events.md has no line for %+v", k.Docs)
 			}
 		})
 	}
@@ -58,7 +58,7 @@ func TestOffersCanBeFired(t *testing.T) {
 	ids := map[string]bool{}
 	for _, o := range Offers() {
 		if ids[o.ID] {
-			t.Errorf("two offers are called %s", o.ID)
+			t.Errorf("two forms have the title %s", o.ID)
 		}
 		ids[o.ID] = true
 		of := map[string]any{o.Targets: []string{map[record.Scope]string{record.OnLinks: "bergen~narvik", record.OnNodes: "narvik"}[o.On]}}
@@ -154,7 +154,7 @@ func TestConsumersDoNotNameKinds(t *testing.T) {
 		}
 		for _, name := range kindNames() {
 			if regexp.MustCompile("[\"'`]"+name+"[\"'`]").Match(text) && words[path] != name {
-				t.Errorf("%s knows the kind %s", path, name)
+				t.Errorf("%s handles the kind %s by name", path, name)
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func TestLayeredLinkSettings(t *testing.T) {
 		"latency set": {[]string{"latency: {between: [bergen, narvik], set: 5ms}"}, link.Quality{Latency: 5 * ms, Bandwidth: 100e6}},
 		"latencies add up": {[]string{"latency: {add: 20ms}", "latency: {of: narvik, add: 1ms}"},
 			link.Quality{Latency: 61 * ms, Bandwidth: 100e6}},
-		"in the order they came": {[]string{"latency: {scale: 2}", "latency: {add: 1ms}", "latency: {scale: 2}"},
+		"in order of arrival": {[]string{"latency: {scale: 2}", "latency: {add: 1ms}", "latency: {scale: 2}"},
 			link.Quality{Latency: 162 * ms, Bandwidth: 100e6}},
 		"bandwidth": {[]string{"bandwidth: {set: 10mbit}", "bandwidth: {scale: 0.5}"},
 			link.Quality{Latency: 40 * ms, Bandwidth: 5e6}},
@@ -52,9 +52,9 @@ func TestLayeredLinkSettings(t *testing.T) {
 			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Jitter: 3 * ms, Distribution: link.Uniform}},
 		"down":     {[]string{"link_down: {of: bergen}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
 		"up again": {[]string{"link_down: {of: bergen}", "link_up: {}"}, link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
-		"and down again": {[]string{"link_up: {}", "partition: {groups: [[bergen, oslo], [narvik]]}"},
+		"down after up": {[]string{"link_up: {}", "partition: {groups: [[bergen, oslo], [narvik]]}"},
 			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Down: true}},
-		"the way back alone": {[]string{"latency: {between: [narvik, bergen], set: 5ms, one_way: true}"},
+		"only the reverse direction": {[]string{"latency: {between: [narvik, bergen], set: 5ms, one_way: true}"},
 			link.Quality{Latency: 40 * ms, Bandwidth: 100e6}},
 		"one way": {[]string{"loss: {of: bergen, set: 100%, one_way: true}"},
 			link.Quality{Latency: 40 * ms, Bandwidth: 100e6, Loss: 1}},
@@ -88,7 +88,7 @@ func TestLayeredLinkSettings(t *testing.T) {
 				}
 			}
 			if left := b.engine.changed(b.stage); len(left) > 0 {
-				t.Errorf("left changed: %v", left)
+				t.Errorf("links still changed: %v", left)
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func TestLayersRemovedInAnyOrder(t *testing.T) {
 			}
 		}
 		if left := b.engine.changed(b.stage); len(left) > 0 {
-			t.Fatalf("left changed: %v", left)
+			t.Fatalf("links still changed: %v", left)
 		}
 	}
 }
@@ -158,13 +158,13 @@ func TestDriftBelowEvents(t *testing.T) {
 		t.Errorf("latency %v, want 2s", got)
 	}
 	if got := b.engine.at("bergen~narvik", true).Latency; got != 80*time.Millisecond {
-		t.Errorf("the way back has %v, want 80ms", got)
+		t.Errorf("reverse direction: latency %v, want 80ms", got)
 	}
 	if _, err := b.world.Links.removeLayer(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.engine.at("bergen~narvik", false); got != far {
-		t.Errorf("after the event it is %+v, want %+v", got, far)
+		t.Errorf("after the event: got %+v, want %+v", got, far)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestDriftBelowEvents(t *testing.T) {
 func TestFailedLinkChangeIsRetried(t *testing.T) {
 	b := newBench(t)
 	l := change(t, b.stage, "link_down: {of: oslo}")
-	b.engine.fail = errors.New("the emulator is gone")
+	b.engine.fail = errors.New("the emulator has exited")
 	if _, err := b.world.Links.addLayer(t.Context(), l); !errors.Is(err, b.engine.fail) {
 		t.Errorf("error %v, want %v", err, b.engine.fail)
 	}
@@ -199,9 +199,9 @@ func TestCarrier(t *testing.T) {
 		gone []int // indexes in come, in the order of removal
 		dark []string
 	}{
-		"a cable is pulled":          {[]string{pull}, nil, []string{"bergen~narvik"}},
-		"and put in":                 {[]string{pull}, []int{0}, nil},
-		"silent is silent":           {[]string{silent}, nil, nil},
+		"pulled":                     {[]string{pull}, nil, []string{"bergen~narvik"}},
+		"pulled and put in":          {[]string{pull}, []int{0}, nil},
+		"silent":                     {[]string{silent}, nil, nil},
 		"silent over pulled":         {[]string{pull, silent}, nil, []string{"bergen~narvik"}},
 		"pulled twice, put in once":  {[]string{pull, again}, []int{1}, []string{"bergen~narvik"}},
 		"pulled twice, in any order": {[]string{pull, again}, []int{0, 1}, nil},
@@ -253,7 +253,7 @@ func TestCarrierError(t *testing.T) {
 		t.Errorf("error %v, want %v", err, b.engine.deaf)
 	}
 	if left := b.engine.changed(b.stage); len(left) > 0 {
-		t.Errorf("left changed: %v", left)
+		t.Errorf("links still changed: %v", left)
 	}
 }
 

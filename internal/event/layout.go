@@ -12,7 +12,7 @@ import (
 	"skerry/internal/topology"
 )
 
-// Layout is what is known about a trial's nodes and links before it runs.
+// Layout describes a trial's nodes and links before it runs.
 type Layout struct {
 	// Topology includes the clients.
 	Topology topology.Topology

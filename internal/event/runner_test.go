@@ -43,13 +43,13 @@ func TestScheduling(t *testing.T) {
 			[]string{"leave bergen 0-5 active", "join bergen 6-11 active", "leave narvik 20-25 active", "join narvik 26-31 active"}},
 		"reverted": {"- {at: 10s, for: 5s, pause: narvik}\n- {when: reverted, pause: bergen, for: 1s}",
 			[]string{"pause narvik 10-10 reverted 15-15", "pause bergen 15-15 reverted 16-16"}},
-		"changes of membership wait for each other": {"- {at: 10s, leave: narvik}\n- {at: 11s, leave: bergen}",
+		"membership changes are serialised": {"- {at: 10s, leave: narvik}\n- {at: 11s, leave: bergen}",
 			[]string{"leave narvik 10-15 active", "leave bergen 11-20 active"}},
 		"at the same time, in the order of the list": {"- {at: 1s, pause: narvik}\n- {at: 1s, pause: bergen}\n- {at: 1s, pause: oslo}",
 			[]string{"pause narvik 1-1 reverted 60-60", "pause bergen 1-1 reverted 60-60", "pause oslo 1-1 reverted 60-60"}},
 		"restart": {`- {at: 10s, restart: {nodes: [bergen, narvik], manner: abrupt}}`,
 			[]string{"restart bergen,narvik 10-30 reverted 60-60"}},
-		"start what was killed": {"- {at: 1s, kill: narvik}\n- {at: 20s, start: narvik}",
+		"start of a killed node": {"- {at: 1s, kill: narvik}\n- {at: 20s, start: narvik}",
 			[]string{"kill narvik 1-6 reverted 60-60", "start narvik 20-25 reverted 60-60"}},
 		"too late": {"- {at: 70s, kill: narvik}\n- {when: completed, kill: bergen}",
 			[]string{"kill skipped", "kill skipped"}},
@@ -62,7 +62,7 @@ func TestScheduling(t *testing.T) {
 				b := newBench(t)
 				b.start(tt.events)
 				b.pass(time.Minute)
-				if diff := cmp.Diff(tt.want, tellAll(b.end())); diff != "" {
+				if diff := cmp.Diff(tt.want, formatEvents(b.end())); diff != "" {
 					t.Error(diff)
 				}
 				for name, h := range b.hosts {
@@ -71,7 +71,7 @@ func TestScheduling(t *testing.T) {
 					}
 				}
 				if left := b.engine.changed(b.stage); len(left) > 0 {
-					t.Errorf("links were left changed: %v", left)
+					t.Errorf("links still changed after the trial: %v", left)
 				}
 			})
 		})
@@ -122,11 +122,11 @@ func TestPartialFailureIsReverted(t *testing.T) {
 			record.EventFailed, []string{"broken"}, []string{"halt abrupt bergen", "halt abrupt narvik", "revive bergen"}},
 		"the second node of a leave": {`- {at: 1s, leave: [bergen, narvik]}`, map[string]error{"leave narvik": database.ErrBusy},
 			record.EventFailed, []string{"another change"}, []string{"leave bergen", "leave narvik", "join bergen"}},
-		"a node that was removed meanwhile": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": database.ErrNotMember},
+		"a node removed in the meantime": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": database.ErrNotMember},
 			record.EventReverted, nil, []string{"halt abrupt bergen", "revive bergen"}},
-		"taking it back": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": errBroken},
+		"the revert": {`- {at: 1s, for: 1s, kill: bergen}`, map[string]error{"revive bergen": errBroken},
 			record.EventFailed, []string{"revert: ", "broken"}, []string{"halt abrupt bergen", "revive bergen"}},
-		"a failure and taking it back": {`- {at: 1s, kill: [bergen, narvik]}`,
+		"a failure and its revert": {`- {at: 1s, kill: [bergen, narvik]}`,
 			map[string]error{"halt abrupt narvik": errBroken, "revive bergen": database.ErrBusy},
 			record.EventFailed, []string{"broken", "another change"}, []string{"halt abrupt bergen", "halt abrupt narvik", "revive bergen"}},
 	}
@@ -147,7 +147,7 @@ func TestPartialFailureIsReverted(t *testing.T) {
 					}
 				}
 				if diff := cmp.Diff(tt.want, b.cluster.said); diff != "" {
-					t.Errorf("asked (-want +got):\n%s", diff)
+					t.Errorf("calls (-want +got):\n%s", diff)
 				}
 			})
 		})
@@ -164,7 +164,7 @@ func TestEndOfTrialInterruptsLeave(t *testing.T) {
 		events := b.end()
 		for _, e := range events {
 			if e.State != record.EventFailed || !strings.Contains(e.Error, "the trial ended") || e.Revert != nil {
-				t.Errorf("%s: %s, revert %v", told(e), e.Error, e.Revert)
+				t.Errorf("%s: %s, revert %v", formatEvent(e), e.Error, e.Revert)
 			}
 		}
 		if diff := cmp.Diff([]string{"leave narvik"}, b.cluster.said); diff != "" {
@@ -178,14 +178,14 @@ func TestDoneAfterLastEvent(t *testing.T) {
 		events string
 		at     time.Duration // 0: never
 	}{
-		"holds to the end":    {`- {at: 10s, pause: narvik}`, 10 * time.Second},
-		"reverted":            {`- {at: 10s, for: 10s, pause: narvik}`, 20 * time.Second},
-		"followed":            {"- {at: 10s, for: 10s, pause: narvik}\n- {when: reverted, after: 5s, leave: narvik}", 30 * time.Second},
-		"what never comes":    {"- {at: 10s, pause: narvik}\n- {at: 20s, pause: narvik}\n- {when: completed, pause: oslo}", 20 * time.Second},
-		"on and on":           {`- {at: 10s, every: 10s, for: 5s, pause: narvik}`, 0},
-		"to the list's end":   {`- {at: 10s, gap: 1s, for: 10s, leave: {nodes: [bergen, narvik], choose: next}}`, 51 * time.Second},
-		"nothing at all":      {`[]`, time.Nanosecond},
-		"steady, in its time": {`- {when: steady, pause: narvik}`, 0},
+		"true at the end":             {`- {at: 10s, pause: narvik}`, 10 * time.Second},
+		"reverted":                    {`- {at: 10s, for: 10s, pause: narvik}`, 20 * time.Second},
+		"followed":                    {"- {at: 10s, for: 10s, pause: narvik}\n- {when: reverted, after: 5s, leave: narvik}", 30 * time.Second},
+		"an event that never happens": {"- {at: 10s, pause: narvik}\n- {at: 20s, pause: narvik}\n- {when: completed, pause: oslo}", 20 * time.Second},
+		"without end":                 {`- {at: 10s, every: 10s, for: 5s, pause: narvik}`, 0},
+		"to the list's end":           {`- {at: 10s, gap: 1s, for: 10s, leave: {nodes: [bergen, narvik], choose: next}}`, 51 * time.Second},
+		"no events":                   {`[]`, time.Nanosecond},
+		"steady within the limit":     {`- {when: steady, pause: narvik}`, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestSteady(t *testing.T) {
 		// The mean of seconds 7 to 11 is 276, that of 12 to 16 is 300. The kill ends at 32, and
 		// later seconds count.
 		want := []string{"kill narvik 17-22 reverted 27-32", "kill bergen 44-49 reverted 60-65"}
-		if diff := cmp.Diff(want, tellAll(b.end())); diff != "" {
+		if diff := cmp.Diff(want, formatEvents(b.end())); diff != "" {
 			t.Error(diff)
 		}
 	})
@@ -248,7 +248,7 @@ func TestChurn(t *testing.T) {
 			for _, e := range b.end() {
 				draws = append(draws, fmt.Sprintf("%.3f %v", e.Apply.Due.Seconds(), e.Targets))
 				if e.State != record.EventReverted {
-					t.Errorf("%s: %s", told(e), e.Error)
+					t.Errorf("%s: %s", formatEvent(e), e.Error)
 				}
 			}
 		})
@@ -256,7 +256,7 @@ func TestChurn(t *testing.T) {
 	}
 	quick := draws(0)
 	if diff := cmp.Diff(quick, draws(100*time.Millisecond)); diff != "" {
-		t.Errorf("draws depend on how long changes take:\n%s", diff)
+		t.Errorf("random choices depend on the duration of changes:\n%s", diff)
 	}
 	// 20 occurrences are due in ten minutes, and some of them overlap: 8 to 20 happen.
 	if n := len(quick); n < 5 || n > 20 {
@@ -286,7 +286,7 @@ func TestRecordErrorEndsRun(t *testing.T) {
 			t.Errorf("error %v, want %v", err, full)
 		}
 		if b.hosts["narvik"].frozen {
-			t.Error("narvik is left paused")
+			t.Error("narvik is still paused")
 		}
 	})
 }
@@ -294,13 +294,13 @@ func TestRecordErrorEndsRun(t *testing.T) {
 // Fired events are recorded and reverted like those of the experiment.
 func TestFire(t *testing.T) {
 	tests := map[string]struct{ list, fire, want string }{
-		"for a time": {``, `{"link_down": {"between": ["bergen", "narvik"]}, "for": "20s"}`,
+		"with a duration": {``, `{"link_down": {"between": ["bergen", "narvik"]}, "for": "20s"}`,
 			"link_down bergen~narvik 10-10 reverted 30-30"},
 		"to the end": {``, `{kill: narvik}`, "kill narvik 10-15 reverted 60-65"},
-		"beside the list": {`- {at: 5s, for: 10s, latency: {between: [bergen, narvik], scale: 2}}`,
+		"concurrent with the list": {`- {at: 5s, for: 10s, latency: {between: [bergen, narvik], scale: 2}}`,
 			`{"latency": {"between": ["bergen", "narvik"], "scale": 3}, "for": "1m"}`, "latency bergen~narvik 10-10 reverted 60-60"},
-		"below one that waits": {`- {when: steady, pause: oslo}`, `{pause: narvik, for: 1s}`, "pause narvik 10-10 reverted 11-11"},
-		"what is so already":   {`- {at: 1s, pause: narvik}`, `{pause: narvik, for: 1s}`, "pause narvik 10- failed 10-10"},
+		"below a waiting event": {`- {when: steady, pause: oslo}`, `{pause: narvik, for: 1s}`, "pause narvik 10-10 reverted 11-11"},
+		"already in effect":     {`- {at: 1s, pause: narvik}`, `{pause: narvik, for: 1s}`, "pause narvik 10- failed 10-10"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -320,7 +320,7 @@ func TestFire(t *testing.T) {
 					t.Fatal(err)
 				}
 				if began.Source != record.SourceUI || began.Entry != -1 || began.State != record.EventBegun || began.T != 10 {
-					t.Errorf("it began as %+v", began)
+					t.Errorf("the event started as %+v", began)
 				}
 				b.pass(50 * time.Second)
 				var mine []record.Event
@@ -329,14 +329,14 @@ func TestFire(t *testing.T) {
 						mine = append(mine, e)
 					}
 				}
-				if diff := cmp.Diff([]string{tt.want}, tellAll(mine)); diff != "" {
+				if diff := cmp.Diff([]string{tt.want}, formatEvents(mine)); diff != "" {
 					t.Error(diff)
 				}
 				if left := b.engine.changed(b.stage); len(left) > 0 {
-					t.Errorf("links were left changed: %v", left)
+					t.Errorf("links still changed after the trial: %v", left)
 				}
 				if _, err := b.runner.Fire(t.Context(), e, record.SourceUI); !errors.Is(err, ErrNotRunning) {
-					t.Errorf("after the end: %v", err)
+					t.Errorf("firing after the end: %v", err)
 				}
 			})
 		})
@@ -351,11 +351,11 @@ func TestInvalidFiredEvents(t *testing.T) {
 		"an unknown node":   {`{pause: olso}`, `no node or site "olso"`},
 		"an unknown link":   {`{link_down: {between: [oslo, nowhere]}}`, `no node or site "nowhere"`},
 		"later":             {`{at: 3s, pause: oslo}`, "starts at once"},
-		"again and again":   {`{every: 3s, pause: oslo, for: 1s}`, "starts at once"},
+		"repeated":          {`{every: 3s, pause: oslo, for: 1s}`, "starts at once"},
 		"not text":          {"\x00\x01", ""},
 		"cannot restart":    {`{kill: oslo, for: 5s}`, "cannot restart"},
 		"cannot be resized": {`{leave: oslo}`, "cannot remove members"},
-		"a disk to be made": {`{disk_full: {nodes: oslo}}`, "disk"},
+		"a missing disk":    {`{disk_full: {nodes: oslo}}`, "disk"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

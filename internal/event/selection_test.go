@@ -67,7 +67,7 @@ func TestRandomTargets(t *testing.T) {
 	const event = "kill: {nodes: data, choose: random, count: 2}"
 	first := targets(t, s, event, 300)
 	if diff := cmp.Diff(first, targets(t, s, event, 300)); diff != "" {
-		t.Errorf("one seed draws two ways:\n%s", diff)
+		t.Errorf("the same seed gives different choices:\n%s", diff)
 	}
 	seen := map[string]int{}
 	for _, x := range first {
@@ -132,7 +132,7 @@ func TestConnectedSelection(t *testing.T) {
 				break
 			}
 			if down[taken[0].id] {
-				t.Fatalf("%s was taken twice", taken[0].id)
+				t.Fatalf("%s was selected twice", taken[0].id)
 			}
 			down[taken[0].id] = true
 			var names []string
@@ -142,11 +142,11 @@ func TestConnectedSelection(t *testing.T) {
 				names = append(names, n.Name)
 			}
 			if a, b, apart := left.FindDisconnected(names); apart {
-				t.Fatalf("after %d links %s and %s are apart", turn+1, a, b)
+				t.Fatalf("after %d cuts, %s and %s are disconnected", turn+1, a, b)
 			}
 		}
 		if left := len(cloud.Links) - len(down); left != len(cloud.Nodes)-1 {
-			t.Errorf("seed %d: %d links are left, want a tree of %d", seed, left, len(cloud.Nodes)-1)
+			t.Errorf("seed %d: %d links remain, want a tree of %d", seed, left, len(cloud.Nodes)-1)
 		}
 	}
 }
@@ -196,7 +196,7 @@ func TestParallelLinks(t *testing.T) {
 	apply("link_up: {ids: ['oslo~bergen#1']}")
 	check("link_up of the other", false, true)
 	apply("link_up: {of: ['bergen~oslo#spare']}")
-	check("link_up of that one", false, false)
+	check("link_up of the cut one", false, false)
 
 	pair, err := Parse([]byte(`{link_down: {ids: ["oslo~bergen"]}}`))
 	if err != nil {
@@ -204,6 +204,6 @@ func TestParallelLinks(t *testing.T) {
 	}
 	err = CheckFired(pair, s, "double", database.Capabilities{})
 	if want := "links between the two are oslo~bergen#1, spare; of: oslo~bergen means all of them"; !strings.Contains(advice.Of(err), want) {
-		t.Errorf("error %v (%s) does not say %q", err, advice.Of(err), want)
+		t.Errorf("error %v (%s) does not contain %q", err, advice.Of(err), want)
 	}
 }

@@ -211,7 +211,7 @@ func (w *Testbed) controls(name, doing string) (host.Controls, error) {
 	return nil, fmt.Errorf("%s %s: %w on this host", doing, name, errUnavailable)
 }
 
-// ctxMutex is a mutex whose waiters give up when their context ends. A change of membership can
+// ctxMutex is a mutex whose waiters return when their context ends. A change of membership can
 // hold it for an hour.
 type ctxMutex struct {
 	once sync.Once

@@ -272,15 +272,15 @@ func at(s *record.Step) string {
 	return fmt.Sprintf("%.0f-%.0f", s.Began.Seconds(), s.Completed.Seconds())
 }
 
-// told formats an event: "leave narvik 10-15 reverted 75-80".
-func told(e record.Event) string {
+// formatEvent formats an event: "leave narvik 10-15 reverted 75-80".
+func formatEvent(e record.Event) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s %s", e.Kind, strings.Join(e.Targets, ","), at(e.Apply),
 		e.State, at(e.Revert))), " ")
 }
 
-func tellAll(events []record.Event) (lines []string) {
+func formatEvents(events []record.Event) (lines []string) {
 	for _, e := range events {
-		lines = append(lines, told(e))
+		lines = append(lines, formatEvent(e))
 	}
 	return lines
 }

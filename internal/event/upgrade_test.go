@@ -62,7 +62,7 @@ func TestUpgrade(t *testing.T) {
 		b.pass(time.Minute)
 		events := b.end()
 		want := []string{"upgrade oslo,bergen,narvik 10-25 active", "upgrade narvik 25-30 active"}
-		if diff := cmp.Diff(want, tellAll(events)); diff != "" {
+		if diff := cmp.Diff(want, formatEvents(events)); diff != "" {
 			t.Error(diff)
 		}
 		members := []string{"narvik 7.0.15>8.0.6 10-12-15", "bergen 7.0.15>8.0.6 15-17-20", "oslo 7.0.15>8.0.6 20-22-25"}
@@ -77,7 +77,7 @@ func TestUpgrade(t *testing.T) {
 		}
 		recorded := slices.ContainsFunc(b.lines, func(e record.Event) bool { return e.ID == 1 && len(e.Apply.Members) == 1 })
 		if !recorded {
-			t.Error("a member's upgrade is not recorded before the next one's end")
+			t.Error("a member's upgrade was recorded only after the next one")
 		}
 	})
 }
@@ -102,11 +102,11 @@ func TestUpgradeEndsWithTrial(t *testing.T) {
 func TestUpgradeFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newUpgradeBench(t)
-		b.cluster.fails["upgrade to 8.0.6 bergen"] = errors.New("it does not start")
+		b.cluster.fails["upgrade to 8.0.6 bergen"] = errors.New("the server does not start")
 		b.start("- {at: 10s, upgrade: {to: redis@8.0, nodes: data}}")
 		b.pass(30 * time.Second)
 		e := b.end()[0]
-		if e.State != record.EventFailed || !strings.Contains(e.Error, "it does not start") || e.Revert != nil {
+		if e.State != record.EventFailed || !strings.Contains(e.Error, "the server does not start") || e.Revert != nil {
 			t.Errorf("the event ended as %+v", e)
 		}
 		if diff := cmp.Diff([]string{"narvik 7.0.15>8.0.6 10-12-15", "bergen 7.0.15>8.0.6 15--"}, memberLines(e.Apply)); diff != "" {
@@ -153,12 +153,12 @@ func TestCheckUpgrade(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := stage()
 			s.Database, s.Version = etcdLike{}, tt.version
-			var said []string
+			var problems []string
 			CheckDatabase(read(t, tt.events), s, "etcd", able, func(path, hint, format string, args ...any) {
-				said = append(said, path+": "+fmt.Sprintf(format, args...)+"; "+hint)
+				problems = append(problems, path+": "+fmt.Sprintf(format, args...)+"; "+hint)
 			})
-			if tt.error == "" && len(said) > 0 || tt.error != "" && (len(said) != 1 || !strings.Contains(said[0], tt.error)) {
-				t.Errorf("%q, want %q", said, tt.error)
+			if tt.error == "" && len(problems) > 0 || tt.error != "" && (len(problems) != 1 || !strings.Contains(problems[0], tt.error)) {
+				t.Errorf("%q, want %q", problems, tt.error)
 			}
 		})
 	}
@@ -175,7 +175,7 @@ func TestCheckUpgrade(t *testing.T) {
 	}
 	err = CheckFired(e, stage(), "etcd", able)
 	if !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error()+advice.Of(err), "before the trial starts") {
-		t.Errorf("a fired upgrade: %v", err)
+		t.Errorf("firing an upgrade: %v", err)
 	}
 	if got := UpgradeTargets(read(t, all("a@1")+"- {at: 1s, kill: oslo}\n"+all("a@2"))); !slices.Equal(got, []string{"a@1", "a@2"}) {
 		t.Errorf("targets %v", got)

@@ -43,13 +43,13 @@ func TestCheckCapabilities(t *testing.T) {
 		want []string
 	}{
 		{"as it is", nil, nil},
-		{"an option it has", []string{"database.options.replicas=1"}, nil},
+		{"a known option", []string{"database.options.replicas=1"}, nil},
 		{"unknown database", []string{"database=rediss"},
 			[]string{`--set database=rediss: database.name: unknown database "rediss"; did you mean "redis"?`}},
 		{"too few nodes", []string{"database.count=2"}, []string{"--set database.count=2: database.count: redis needs at least 3 nodes, got 2"}},
-		{"it cannot scan", []string{"database=plain", "workload=e"},
+		{"a database without scans", []string{"database=plain", "workload=e"},
 			[]string{"--set workload=e: workload.name: workload e scans, plain cannot; use a workload without scans, not e"}},
-		{"an option it has not", []string{"database.options.replcas=1"},
+		{"an unknown option", []string{"database.options.replcas=1"},
 			[]string{"--set database.options.replcas=1: database.options.replcas: unknown option replcas"}},
 		{"in one trial only", []string{"matrix.database=[redis, plain]", "matrix.workload=[a, e]"},
 			[]string{"--set matrix.workload=[a, e]: workload.name: workload e scans, plain cannot; use a workload without scans, not e"}},

@@ -102,7 +102,7 @@ func TestAccessMistakes(t *testing.T) {
 		t.Errorf("%s: want %q", plan.String(), want)
 	}
 	if got, want := v.FirstCommand(), "password from $SKERRY_TEST_PASSWORD"; got != want {
-		t.Errorf("the page of another machine is refused with %q, want %q", got, want)
+		t.Errorf("a page of another machine: got %q, want %q", got, want)
 	}
 	text, err := v.experiment.JSON()
 	if err != nil {

@@ -64,16 +64,16 @@ func TestDescribedDatabase(t *testing.T) {
 		t.Errorf("called %s, installed as %s", label, key)
 	}
 	if want := filepath.Join(dir, "own/mydb.yaml") + ": the text"; asked[0] != want {
-		t.Errorf("asked for %q, want %q: the file is relative to the experiment", asked[0], want)
+		t.Errorf("got path %q, want %q: the file is relative to the experiment", asked[0], want)
 	}
 	if name := e.Plan()[0].Parameters["database"]; name != "exec:mydb@5.0" {
-		t.Errorf("results call it %v, want exec:mydb@5.0", name)
+		t.Errorf("name in results is %v, want exec:mydb@5.0", name)
 	}
 	varied := described("matrix={database: [redis, {exec: own/mydb.yaml}, {exec: bad.yaml, count: 3}]}")
 	for i, want := range []string{"redis", "exec:mydb", "exec:bad"} {
 		for _, c := range varied.Plan() {
 			if got := c.Parameters["database"]; c.ID == i+1 && got != want {
-				t.Errorf("in a matrix: trial %d is of %v, want %s", c.ID, got, want)
+				t.Errorf("in a matrix: trial %d has database %v, want %s", c.ID, got, want)
 			}
 		}
 	}

@@ -44,28 +44,28 @@ func TestUnsupportedEvents(t *testing.T) {
 	known["anchored"] = anchored{known["elastic"].(resizable)}
 	const anywhere = "name: x\ntopology: mesh:5\nworkload: a\n"
 	tests := map[string]struct{ database, events, want string }{
-		"leave":          {"elastic", "{at: 1s, leave: n2}", ""},
-		"those that can": {"elastic", "{at: 1s, gap: 1s, for: 1s, leave: {nodes: removable, choose: next}}", ""},
-		"one after the other, for good": {"elastic", "{at: 1s, every: 1s, leave: {nodes: [n2, n3], choose: next}}",
+		"leave":           {"elastic", "{at: 1s, leave: n2}", ""},
+		"removable nodes": {"elastic", "{at: 1s, gap: 1s, for: 1s, leave: {nodes: removable, choose: next}}", ""},
+		"one after the other, permanently": {"elastic", "{at: 1s, every: 1s, leave: {nodes: [n2, n3], choose: next}}",
 			"events[0].leave.nodes: elastic needs at least 2 nodes: 1 of 3 would remain"},
-		"one is lost": {"lossless", "{at: 1s, leave: {nodes: n2, manner: abrupt}}", ""},
-		"none may be lost": {"elastic", "{at: 1s, leave: {nodes: n2, manner: abrupt}}",
+		"one lost node": {"lossless", "{at: 1s, leave: {nodes: n2, manner: abrupt}}", ""},
+		"no procedure for lost nodes": {"elastic", "{at: 1s, leave: {nodes: n2, manner: abrupt}}",
 			"events[0].leave.manner: elastic has no procedure for lost members"},
-		"none may be lost here": {"frail", "{at: 1s, leave: {nodes: n2, manner: abrupt}}",
+		"no replication": {"frail", "{at: 1s, leave: {nodes: n2, manner: abrupt}}",
 			"events[0].leave.manner: no node can leave abruptly: it takes its records with it"},
 		"the seed": {"elastic", "{at: 1s, leave: [n2, n1]}", "events[0].leave.nodes: n1 cannot leave: it is the seed"},
 		"nobody can": {"anchored", "{at: 1s, leave: removable}",
 			"events[0].leave.nodes: none of the 3 nodes can leave: it holds the only copy"},
 		"too many": {"elastic", "{at: 1s, leave: [n2, n3]}",
 			"events[0].leave.nodes: elastic needs at least 2 nodes: 1 of 3 would remain"},
-		"and one more": {"elastic", "{at: 1s, leave: [n2, n3]}, {at: 0s, join: n4}", ""},
-		"join":         {"elastic", "{at: 1s, join: spare}", "events[0].join.nodes: elastic supports at most 4 nodes"},
-		"join a member": {"elastic", "{at: 1s, join: n2}",
+		"with one more node": {"elastic", "{at: 1s, leave: [n2, n3]}, {at: 0s, join: n4}", ""},
+		"join":               {"elastic", "{at: 1s, join: spare}", "events[0].join.nodes: elastic supports at most 4 nodes"},
+		"joining a member": {"elastic", "{at: 1s, join: n2}",
 			"events[0].join.nodes: n2 is a member from the start, and no event removes it"},
-		"return":        {"elastic", "{at: 1s, leave: n2}, {when: completed, join: n2}", ""},
-		"no leave":      {"still", "{at: 1s, leave: n2}", "events[0].leave: still cannot remove members while it serves"},
-		"no join":       {"still", "{at: 1s, join: n4}", "events[0].join: still cannot add members while it serves"},
-		"down for good": {"still", "{at: 1s, kill: n2}", ""},
+		"return":           {"elastic", "{at: 1s, leave: n2}, {when: completed, join: n2}", ""},
+		"no removal":       {"still", "{at: 1s, leave: n2}", "events[0].leave: still cannot remove members while it serves"},
+		"no addition":      {"still", "{at: 1s, join: n4}", "events[0].join: still cannot add members while it serves"},
+		"down permanently": {"still", "{at: 1s, kill: n2}", ""},
 		"down and up": {"still", "{at: 1s, for: 1s, kill: n2}",
 			"events[0].kill: still cannot restart a stopped member on its data"},
 		"no restart": {"still", "{at: 1s, restart: n2}",
@@ -78,7 +78,7 @@ func TestUnsupportedEvents(t *testing.T) {
 			got := ""
 			var ps interface{ Unwrap() []error }
 			if errors.As(err, &ps) {
-				_, got, _ = strings.Cut(ps.Unwrap()[0].Error(), ": ") // without its place
+				_, got, _ = strings.Cut(ps.Unwrap()[0].Error(), ": ") // without its position
 				got, _, _ = strings.Cut(got, ";")
 			}
 			if got != tt.want {

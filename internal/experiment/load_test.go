@@ -19,14 +19,14 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-var update = flag.Bool("update", false, "rewrite what the scenarios of testdata expect")
+var update = flag.Bool("update", false, "rewrite the expected messages of the scenarios in testdata")
 
 // TestMistakes runs the scenarios of testdata: an archive with an experiment.yaml, the files that it names, overrides
 // (a line of the comment "set: PATH=VALUE" or "fast"), and the expected messages. go test -update writes the messages.
 func TestMistakes(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no scenarios: %v", err)
+		t.Fatalf("found no scenarios: %v", err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestMistakes(t *testing.T) {
 			}
 			for _, p := range ps {
 				if p.Pos.Source == nil {
-					t.Errorf("%q has no place", p.Message)
+					t.Errorf("%q has no position", p.Message)
 				}
 			}
 			got := strings.ReplaceAll(err.Error(), dir+"/", "") + "\n"
@@ -169,7 +169,7 @@ func TestWorkloadFile(t *testing.T) {
 			t.Errorf("%v: %d records, %v", tt.set, w.RecordCount, err)
 		}
 		if got := e.Plan()[0].Parameters["workload"]; got != "w" {
-			t.Errorf("the workload is called %v", got)
+			t.Errorf("the name of the workload is %v", got)
 		}
 	}
 }
@@ -260,7 +260,7 @@ stop: {time: 10s, confidence: 5%}
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if !json.Valid(first) || !strings.Contains(string(first), `"matrix":{"workload.threads":[8,2],"scale":[0.5,1]}`) {
-		t.Errorf("the axes have lost their order: %s", first)
+		t.Errorf("the axes are out of order: %s", first)
 	}
 }
 
@@ -285,7 +285,7 @@ func FuzzParse(f *testing.F) {
 		}
 		for _, p := range ps {
 			if p.Message == "" || p.Pos.Source == nil {
-				t.Errorf("problem %+v has no place", p)
+				t.Errorf("problem %+v has no position", p)
 			}
 		}
 	})

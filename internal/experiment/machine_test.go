@@ -20,7 +20,7 @@ func TestDiskLimitNotes(t *testing.T) {
 			[]string{"disk limits of flavors are not enforced on this machine: no such controller"}},
 		"an event": {[]string{"events=[{at: 1s, disk_slow: {nodes: Pune, write: 1MiB}}]"}, missing,
 			[]string{"event disk_slow will fail on this machine: no such controller"}},
-		"a machine that can": {[]string{"events=[{at: 1s, disk_slow: {nodes: Pune, write: 1MiB}}]"}, nil, nil},
+		"a machine with the feature": {[]string{"events=[{at: 1s, disk_slow: {nodes: Pune, write: 1MiB}}]"}, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := Validate("../../experiments/quickstart.yaml", tt.sets, true, databases())

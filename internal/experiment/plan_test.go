@@ -22,7 +22,7 @@ func TestPlan(t *testing.T) {
 	seeds := map[uint64]bool{}
 	for i, c := range plan {
 		if want := i/4 + 1; c.Repetition != want {
-			t.Errorf("trial %d in place %d is of repetition %d, want %d: repetitions run one after the other", c.ID, i, c.Repetition, want)
+			t.Errorf("trial %d at position %d is of repetition %d, want %d: repetitions run one after the other", c.ID, i, c.Repetition, want)
 		}
 		x := c.Experiment
 		byID[c.ID] = fmt.Sprintf("%d %v %v %v %v %v", c.Repetition, c.Parameters["workload"], c.Parameters["scale"], x.Workload.Name, x.Scale,
@@ -59,13 +59,13 @@ func TestOrderDependsOnSeed(t *testing.T) {
 		t.Errorf("the same seed gives %v and %v", one, again)
 	}
 	if slices.Equal(one, two) || slices.IsSorted(one[:8]) {
-		t.Errorf("seed 1 gives %v, seed 2 %v: want two shuffled orders", one, two)
+		t.Errorf("seed 1 gives %v, seed 2 gives %v: want two shuffled orders", one, two)
 	}
 	for i := range 8 {
 		one[i+8] -= 8
 	}
 	if slices.Equal(one[:8], one[8:]) {
-		t.Errorf("both repetitions run as %v", one[:8])
+		t.Errorf("both repetitions have the order %v", one[:8])
 	}
 	// The order of a seed must not change, or old runs cannot be resumed.
 	if want := []int{7, 6, 3, 5, 2, 4, 8, 1}; !slices.Equal(one[:8], want) {
@@ -85,7 +85,7 @@ func TestTrialSeed(t *testing.T) {
 func TestParameters(t *testing.T) {
 	tests := []struct {
 		name, matrix string
-		want         map[string]any // of trial 1, beside database and workload
+		want         map[string]any // parameters of trial 1, except database and workload
 	}{
 		{"none", "", map[string]any{"scale": 1.0}},
 		{"numbers", "matrix: {workload.threads: [4, 8], seed: [7]}",
@@ -120,6 +120,6 @@ func TestEstimate(t *testing.T) {
 		t.Errorf("a trial of two pools that share 10,000 records takes %v (known: %v)", d, known)
 	}
 	if _, known := parse(t, small, "stop.operations=1000").Estimate(); known {
-		t.Error("nobody knows how long 1000 operations take")
+		t.Error("the duration of 1000 operations is reported as known")
 	}
 }

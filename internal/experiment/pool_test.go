@@ -35,10 +35,10 @@ func TestPools(t *testing.T) {
 	}
 	pools := e.Pools()
 	if got := e.ClientNodes(); strings.Join(got, " ") != "client client-writers" {
-		t.Errorf("load comes from %v, want client and client-writers", got)
+		t.Errorf("the clients are %v, want client and client-writers", got)
 	}
 	if p := e.AuditedPools(); len(p) != 1 || p[0].Name != "writers" {
-		t.Errorf("an audit is of %+v, want writers, which alone write", p)
+		t.Errorf("the audit covers %+v, want only writers", p)
 	}
 	cloud, err := e.Cloud()
 	if err != nil {
@@ -59,7 +59,7 @@ func TestPools(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Parse("again.json", text, nil, false); err != nil {
-		t.Errorf("what is written of the experiment is none: %v", err)
+		t.Errorf("the formatted experiment is invalid: %v", err)
 	}
 }
 
@@ -73,28 +73,28 @@ func TestSinglePool(t *testing.T) {
 
 func TestInvalidPools(t *testing.T) {
 	for name, tt := range map[string]struct{ from, to, want string }{
-		"name of figure": {"name: readers", "name: read", `workload name "read" is the name of a figure`},
-		"same name":      {"name: readers", "name: writers", `duplicate workload name "writers"`},
-		"records":        {"name: c,", "name: c, records: 50,", "share one table"},
-		"fields":         {"threads: 30}", `threads: 30, properties: {fieldcount: "3"}}`, "this workload has other records"},
-		"two insert":     {"name: c, threads: 30}}", "name: d}}\n  - {name: more, workload: d}", "inserts the same keys"},
-		"two audited":    {"name: c, threads: 30}}\n", "name: a}}\n", "write the same records"},
-		"nowhere":        {"site: Sydney", "site: Atlantis", "cannot be placed"},
-		"unknown pool":   {"readers.p99", "reader.p99", `did you mean "readers"?`},
-		"whose":          {"readers.p99", "read.p99", "write readers.read.p99"},
-		"no such figure": {"readers.p99", "readers.update.p99", "the workload has no operation update"},
-		"none":           {beside[strings.Index(beside, "workloads:"):], "", "workload is empty"},
-		"tree":           {"name: c, threads: 30", "name: mdtest", "cannot run next to others"},
-		"probes":         {"threads: 4,", "threads: 4, probes: {every: 1ms},", "below the minimum"},
+		"name of figure":      {"name: readers", "name: read", `workload name "read" is the name of a figure`},
+		"same name":           {"name: readers", "name: writers", `duplicate workload name "writers"`},
+		"records":             {"name: c,", "name: c, records: 50,", "share one table"},
+		"fields":              {"threads: 30}", `threads: 30, properties: {fieldcount: "3"}}`, "this workload has other records"},
+		"two inserting pools": {"name: c, threads: 30}}", "name: d}}\n  - {name: more, workload: d}", "inserts the same keys"},
+		"two audited pools":   {"name: c, threads: 30}}\n", "name: a}}\n", "write the same records"},
+		"nowhere":             {"site: Sydney", "site: Atlantis", "cannot be placed"},
+		"unknown pool":        {"readers.p99", "reader.p99", `did you mean "readers"?`},
+		"whose":               {"readers.p99", "read.p99", "write readers.read.p99"},
+		"no such figure":      {"readers.p99", "readers.update.p99", "the workload has no operation update"},
+		"none":                {beside[strings.Index(beside, "workloads:"):], "", "workload is empty"},
+		"tree":                {"name: c, threads: 30", "name: mdtest", "cannot run next to others"},
+		"probes":              {"threads: 4,", "threads: 4, probes: {every: 1ms},", "below the minimum"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.Replace(beside, tt.from, tt.to, 1)
-			if name == "two audited" {
+			if name == "two audited pools" {
 				text += "audit: true\n"
 			}
 			_, err := Parse("beside.yaml", []byte(text), nil, false)
 			if err == nil {
-				t.Fatalf("it was taken; want %q", tt.want)
+				t.Fatalf("the experiment was accepted; want %q", tt.want)
 			}
 			ps, ok := err.(strict.Problems)
 			if !ok || !strings.Contains(ps.Error(), tt.want) {
@@ -118,16 +118,16 @@ workloads:
 `
 	}
 	if got := parse(t, two(`insertstart: "50"`)).AuditedPools(); len(got) != 2 {
-		t.Errorf("an audit is of %+v, want both", got)
+		t.Errorf("the audit covers %+v, want both", got)
 	}
 	if _, err := Parse("x.yaml", []byte(two(`insertstart: "49"`)), nil, false); err == nil ||
 		!strings.Contains(err.Error(), "here and there write the same records") {
-		t.Errorf("of one record in common: %v", err)
+		t.Errorf("with one common record: %v", err)
 	}
 	if _, err := Parse("x.yaml", []byte(strings.Replace(two(`insertstart: "50"`), "name: a, records: 100, properties: {insertc",
 		"name: d, records: 100, properties: {insertc", 1)), nil, false); err == nil ||
 		!strings.Contains(err.Error(), "existing records, from 50 on") {
-		t.Errorf("of inserts into the other's records: %v", err)
+		t.Errorf("with inserts into the other pool's records: %v", err)
 	}
 }
 

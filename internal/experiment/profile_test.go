@@ -49,7 +49,7 @@ drift:
     - {at: 3s, scale: 2}
 `)
 	both := func(q link.Quality) [2]link.Quality { return [2]link.Quality{q, q} }
-	lossy := [2]link.Quality{{Latency: 3 * ms}, {Latency: 3 * ms, Loss: 0.01}} // n2 to n1 is the way back
+	lossy := [2]link.Quality{{Latency: 3 * ms}, {Latency: 3 * ms, Loss: 0.01}} // n2 to n1 is the reverse direction
 	want := [][2]link.Quality{both(link.Quality{Latency: 5 * ms}), both(link.Quality{Latency: 10 * ms}), lossy, lossy}
 	if diff := cmp.Diff(want, at(t, e, "n1~n2", 0, 1500*ms, 2*time.Second, 10*time.Second)); diff != "" {
 		t.Errorf("n1~n2: -want +got:\n%s", diff)
@@ -77,7 +77,7 @@ stop: {time: 10s}
 				got = qs[0][0].Latency
 			}
 			if got != want[i] {
-				t.Errorf("a step for %q makes the latency of %s %v, want %v", name, id, got, want[i])
+				t.Errorf("after a step for %q, the latency of %s is %v, want %v", name, id, got, want[i])
 			}
 		}
 	}
@@ -137,10 +137,10 @@ drift: {mobility: {sites: [{site: Ship, waypoints: [{at: 0s, lat: 0, lon: 0.5}, 
 `)
 	got := at(t, e, "client~Ship", 0, 10*time.Second)
 	if len(got) != 2 || got[1][0].Latency < 3*got[0][0].Latency || got[0][0].Bandwidth != 1e9 || got[1][1].Bandwidth >= 5e8 {
-		t.Errorf("the client's way to the ship, near and four times as far: %+v", got)
+		t.Errorf("links from the client to the ship at scales 1 and 4: %+v", got)
 	}
 	if still := at(t, e, "A~B", 0); still != nil {
-		t.Errorf("A and B drift apart: %v", still)
+		t.Errorf("latencies of A and B differ: %v", still)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestTrialsOfOneClusterAreConsecutive(t *testing.T) {
 		order := ""
 		for _, c := range e.Plan()[r*6 : (r+1)*6] {
 			if c.Repetition != r+1 {
-				t.Fatalf("trial %d of repetition %d stands in repetition %d", c.ID, c.Repetition, r+1)
+				t.Fatalf("trial %d of repetition %d runs in repetition %d", c.ID, c.Repetition, r+1)
 			}
 			databases = append(databases, c.Experiment.Database.Name)
 			order += string(rune('a' + (c.ID-1)%6))
@@ -57,7 +57,7 @@ func TestClusterKey(t *testing.T) {
 	}
 	for _, c := range parse(t, shared, "reuse=false").Plan() {
 		if c.Experiment.ClusterKey() != "" {
-			t.Errorf("trial %d shares its cluster, unasked", c.ID)
+			t.Errorf("trial %d shares its cluster by default", c.ID)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestReuseRefusesLeftovers(t *testing.T) {
 func TestEstimateIncludesClusterFormation(t *testing.T) {
 	for clusters, sets := range map[int][]string{
 		24: {"reuse=false"},
-		1:  {"matrix={scale: [0.5, 1, 2]}"}, // goes on through all repetitions
+		1:  {"matrix={scale: [0.5, 1, 2]}"}, // reused through all repetitions
 		2:  {"repetitions=1"},
 	} {
 		without, _ := parse(t, shared, slices.Concat(sets, []string{"reuse=false"})...).Estimate()

@@ -21,7 +21,7 @@ func TestDatabaseSeries(t *testing.T) {
 			continue
 		}
 		if got := e.Plan()[0].Parameters["database"]; got != want || e.Database.Name != "redis" {
-			t.Errorf("%s: results call it %v, the driver is %s; want %s and redis", text, got, e.Database.Name, want)
+			t.Errorf("%s: name in results is %v, driver is %s; want %s and redis", text, got, e.Database.Name, want)
 		}
 	}
 	for text, want := range map[string]string{

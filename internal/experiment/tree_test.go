@@ -35,11 +35,11 @@ func TestTreeWorkload(t *testing.T) {
 	for name, test := range map[string]struct{ set, want string }{
 		"a value": {"workload.properties.shared=2",
 			"--set workload.properties.shared=2: workload.properties.shared: \"2\" is not a number between 0 and 1"},
-		"a property":       {"workload.properties.fieldlength=2", "unknown for workload namespace"},
-		"of another":       {"assert=[read.p95 < 1s]", "the workload has no operation read"},
-		"none of those":    {"assert=[mkdir.p95 < 1s]", "the workload has no operation mkdir"},
-		"probed":           {"workload.probes={every: 5s}", "the same names"},
-		"too few to share": {"workload.records=1", "at least 2 records"},
+		"a property":          {"workload.properties.fieldlength=2", "unknown for workload namespace"},
+		"of another":          {"assert=[read.p95 < 1s]", "the workload has no operation read"},
+		"no such metric here": {"assert=[mkdir.p95 < 1s]", "the workload has no operation mkdir"},
+		"probed":              {"workload.probes={every: 5s}", "the same names"},
+		"too few to share":    {"workload.records=1", "at least 2 records"},
 	} {
 		_, err := Parse("tree.yaml", []byte(treeful), []string{test.set}, false)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -50,7 +50,7 @@ func TestDriftNotes(t *testing.T) {
 		"ended early": {header + "1,n1,n2,80,0%\n9,n1,n2,90,\n12,n1,n2,95,", 8 * time.Second,
 			[]string{"2 of 3 rows of the trace t.csv, from 9s on, are not reached: the trial ends after 8s"}},
 		"end not known": {header + "1,n1,n2,80,0%\n9,n1,n2,90,", 0, nil},
-		"dead to the end": {header + "1,n1,n2,80,0%\n4,n1,n2,,100%\n6,n1,n2,90,", 10 * time.Second,
+		"dead until the end": {header + "1,n1,n2,80,0%\n4,n1,n2,,100%\n6,n1,n2,90,", 10 * time.Second,
 			[]string{"links n1~n2, client~n2: dead (100% loss) from 4s to the end of the trial"}},
 		"recovers too late": {header + "1,,,,100%\n12,,,,0%", 10 * time.Second,
 			[]string{"1 of 2 rows", "links n1~n2, n1~n3, n1~n4 and 7 more: dead (100% loss) from 1s"}},
@@ -121,7 +121,7 @@ func TestTraceCorpus(t *testing.T) {
 		"cellular-unix-time.csv": {stop: "stop: {time: 20s}", refused: "time 1453132801 s looks like a Unix time stamp"},
 		"ship-leaves-port.csv":   {stop: "stop: {time: 45s}", notes: []string{"dead (100% loss) from 30s to the end of the trial"}},
 	} {
-		path := filepath.Join("..", "..", "test", "corpus", "traces", "e.yaml") // which is not there, and need not be
+		path := filepath.Join("..", "..", "test", "corpus", "traces", "e.yaml") // the file does not have to exist
 		e, err := Parse(path, []byte(small+tt.stop+"\ndrift: {trace: "+file+"}"), nil, false)
 		if tt.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.refused) {

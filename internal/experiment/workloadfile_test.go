@@ -161,7 +161,7 @@ workloads:
 		"paced.properties:10: threadcount=8 has no effect: workloads[1].workload.threads is 3",
 	} {
 		if !strings.Contains(notes, want) {
-			t.Errorf("no note %q in\n%s", want, notes)
+			t.Errorf("note %q is missing in\n%s", want, notes)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestClientProperties(t *testing.T) {
 	}
 	e, err := load("database: own\nworkload: {file: w}\n")
 	if notes := e.UnusedSettings(configurables()); err != nil || len(notes) > 0 {
-		t.Errorf("a program reads any property: %v, %q", err, notes)
+		t.Errorf("a program accepts any property: %v, %q", err, notes)
 	}
 	e, err = load("database: redis\nmatrix: {database: [redis, mongodb]}\n" +
 		"workload: {name: a, properties: {redis.timeout: 7, mongodb.url: x}}\n")

@@ -70,7 +70,7 @@ func (s Store) resolveIn(ctx context.Context, suite string, names []string, clos
 	// apt omits files that exist in its working directory.
 	out, err := command(ctx, "/", env, "apt-get", append([]string{"download", "--print-uris", "-qq"}, names...)...)
 	if err != nil {
-		return nil, unknown(fmt.Errorf("asking apt for packages: %w", err))
+		return nil, unknown(fmt.Errorf("querying apt for packages: %w", err))
 	}
 	packages, err := parseURIs(out)
 	if err != nil {
@@ -100,7 +100,7 @@ func dependencies(ctx context.Context, env, names []string) ([]string, error) {
 	args := append([]string{"install", "-s", "-qq", "--no-install-recommends"}, names...)
 	out, err := command(ctx, "", env, "apt-get", args...)
 	if err != nil {
-		return nil, unknown(fmt.Errorf("asking apt for dependencies: %w", err))
+		return nil, unknown(fmt.Errorf("querying apt for dependencies: %w", err))
 	}
 	var all []string
 	lines := bufio.NewScanner(bytes.NewReader(out))

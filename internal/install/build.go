@@ -70,7 +70,7 @@ func (s Store) allowed(r Recipe) error {
 	}
 	var free unix.Statfs_t
 	if err := unix.Statfs(s.Dir, &free); err != nil {
-		return fmt.Errorf("installing %s: asking for room in %s: %w", r.Key(), s.Dir, err)
+		return fmt.Errorf("installing %s: reading the free space of %s: %w", r.Key(), s.Dir, err)
 	}
 	if room := int64(free.Bavail) * free.Bsize; room < b.Disk {
 		err := fmt.Errorf("installing %s: %w: %s has %s free, the build takes %s", r.Key(), ErrNoSpace, s.Dir, gigabytes(room), gigabytes(b.Disk))
@@ -108,7 +108,7 @@ func (s Store) build(ctx context.Context, r Recipe, source Package, downloads, r
 	base := filepath.Join(s.Dir, "build", r.Key())
 	work := filepath.Join(base, source.SHA256[:8])
 	if err := os.MkdirAll(work, 0o755); err != nil {
-		return fmt.Errorf("making the folder to build in: %w", err)
+		return fmt.Errorf("creating the folder to build in: %w", err)
 	}
 	s.report("%s: building %s %s in %s: %s", r.Key(), source.Name, source.Version, work, r.Build.Cost)
 	w := Workshop{Package: filepath.Join(downloads, source.File), Work: work, Root: root,

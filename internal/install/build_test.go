@@ -27,10 +27,10 @@ func TestBuildNeedsConsent(t *testing.T) {
 		want   error
 		words  []string
 	}{
-		"not asked for": {compiled(3e9, nil, "sh"), false, ErrBuild, []string{"demo-source/sid", "a second", "3.0 GB", "skerry install demo --build", "--from PATH"}},
-		"no tools":      {compiled(1, nil, "sh", "no-such-cc|no-such-clang"), true, ErrNoTools, []string{"no-such-cc or no-such-clang", "apt-get install them"}},
-		"no room":       {compiled(1<<60, nil, "no-such-cc|sh"), true, ErrNoSpace, []string{"SKERRY_CACHE"}},
-		"all is there":  {compiled(1, nil, "no-such-cc|sh"), true, nil, nil},
+		"not asked for":       {compiled(3e9, nil, "sh"), false, ErrBuild, []string{"demo-source/sid", "a second", "3.0 GB", "skerry install demo --build", "--from PATH"}},
+		"no tools":            {compiled(1, nil, "sh", "no-such-cc|no-such-clang"), true, ErrNoTools, []string{"no-such-cc or no-such-clang", "apt-get install them"}},
+		"no room":             {compiled(1<<60, nil, "no-such-cc|sh"), true, ErrNoSpace, []string{"SKERRY_CACHE"}},
+		"all tools installed": {compiled(1, nil, "no-such-cc|sh"), true, nil, nil},
 	} {
 		err := Store{Dir: t.TempDir(), Build: test.build}.allowed(test.recipe)
 		if !errors.Is(err, test.want) {
@@ -44,14 +44,14 @@ func TestBuildNeedsConsent(t *testing.T) {
 		}
 	}
 	if c := compiled(2e9, nil).command(); c != "skerry install demo --build (a second, 2.0 GB of disk)" {
-		t.Errorf("how to have it: %q", c)
+		t.Errorf("advice to install: %q", c)
 	}
 }
 
 // A build is interrupted, and the next one continues with its files.
 func TestInterruptedBuildContinues(t *testing.T) {
-	var said []string
-	s := Store{Dir: t.TempDir(), Progress: func(step string) { said = append(said, step) }}
+	var steps []string
+	s := Store{Dir: t.TempDir(), Progress: func(step string) { steps = append(steps, step) }}
 	source := Package{Name: "demo-source", Version: "1", File: "demo-source_1_all.deb", SHA256: sum}
 	broken := errors.New("the power failed")
 	r := compiled(1, func(_ context.Context, w Workshop) error {
@@ -64,16 +64,16 @@ func TestInterruptedBuildContinues(t *testing.T) {
 	})
 	root := t.TempDir()
 	if err := s.build(t.Context(), r, source, s.Dir, root); !errors.Is(err, broken) || !strings.Contains(advice.Of(err), "to resume") {
-		t.Fatalf("a build that broke off: %v (%s)", err, advice.Of(err))
+		t.Fatalf("an interrupted build: %v (%s)", err, advice.Of(err))
 	}
 	if err := s.build(t.Context(), r, source, s.Dir, root); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff("demo: half was there, of demo-source_1_all.deb", said[len(said)-1]); d != "" {
+	if d := cmp.Diff("demo: half was there, of demo-source_1_all.deb", steps[len(steps)-1]); d != "" {
 		t.Error(d)
 	}
 	if _, err := os.Stat(filepath.Join(s.Dir, "build", "demo")); !errors.Is(err, os.ErrNotExist) {
-		t.Error("what was only needed to build is still there")
+		t.Error("build dependencies were not removed")
 	}
 	if !executable(filepath.Join(root, "demo-server")) {
 		t.Error("the program was not built")

@@ -28,21 +28,21 @@ func TestCompanionIsFound(t *testing.T) {
 	inPath := script(t, t.TempDir(), `{"version": "1"}`)
 	t.Setenv("PATH", filepath.Dir(inPath))
 	if got, err := c.Find(); got != inPath || err != nil {
-		t.Errorf("in PATH: %s, %v", got, err)
+		t.Errorf("found in PATH: %s, %v", got, err)
 	}
 	named := script(t, t.TempDir(), `{"version": "2"}`)
 	t.Setenv(c.Variable, named)
 	if in, err := c.Install("db", ""); err != nil || in.Version != "2" || in.Programs[c.Name] != named {
-		t.Errorf("of the variable: %+v, %v", in, err)
+		t.Errorf("named by the variable: %+v, %v", in, err)
 	}
 	if in, err := c.Install("db", inPath); err != nil || in.Version != "1" || in.Programs[c.Name] != inPath || in.Source != FromPath {
-		t.Errorf("of --from: %+v, %v", in, err)
+		t.Errorf("given by --from: %+v, %v", in, err)
 	}
 	t.Setenv(c.Variable, "/nosuch")
 	if _, err := c.Find(); !errors.Is(err, ErrNoCompanion) {
-		t.Errorf("the variable names no file: %v", err)
+		t.Errorf("the variable names a missing file: %v", err)
 	}
 	if _, err := c.Install("db", script(t, t.TempDir(), "usage")); err == nil || !strings.Contains(err.Error(), "version") {
-		t.Errorf("of another program: %v", err)
+		t.Errorf("the variable names another program: %v", err)
 	}
 }

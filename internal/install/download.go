@@ -106,7 +106,7 @@ func downloadOnce(ctx context.Context, url, part string, size int64) (err error)
 		return errors.Join(fmt.Errorf("%s: %w", url, err), context.Cause(ctx))
 	}
 	if have+n != size {
-		return fmt.Errorf("%s: %d bytes came, want %d: %w", url, have+n, size, io.ErrUnexpectedEOF)
+		return fmt.Errorf("%s: %d bytes arrived, want %d: %w", url, have+n, size, io.ErrUnexpectedEOF)
 	}
 	return nil
 }

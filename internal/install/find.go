@@ -160,7 +160,7 @@ type Listed struct {
 	Source  string `json:"source,omitempty"`
 	Path    string `json:"path,omitempty"` // of its server program, or its folder
 	Problem string `json:"problem,omitempty"`
-	// Advice says how to install a missing database.
+	// Advice explains how to install a missing database.
 	Advice string `json:"advice,omitempty"`
 }
 
@@ -218,7 +218,7 @@ func (r Recipe) programDirs(root string) ([]string, error) {
 		for _, m := range matches {
 			rel, err := filepath.Rel(root, m)
 			if err != nil {
-				return nil, fmt.Errorf("looking for programs of %s: %w", r.Name, err)
+				return nil, fmt.Errorf("finding programs of %s: %w", r.Name, err)
 			}
 			dirs = append([]string{rel}, dirs...)
 		}

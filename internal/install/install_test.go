@@ -57,7 +57,7 @@ func TestParseURIs(t *testing.T) {
 		"'http://x' a_%zz_all.deb 10 SHA256:" + sum,
 	} {
 		if got, err := parseURIs([]byte(bad)); err == nil {
-			t.Errorf("%q was read as %+v", bad, got)
+			t.Errorf("%q was parsed as %+v", bad, got)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func FuzzParseURIs(f *testing.F) {
 		}
 		for _, p := range packages {
 			if filepath.Base(p.File) != p.File {
-				t.Fatalf("the file %q leads elsewhere", p.File)
+				t.Fatalf("the file %q is outside the directory", p.File)
 			}
 		}
 	})
@@ -80,7 +80,7 @@ func FuzzParseURIs(f *testing.F) {
 func TestRegisterAndFind(t *testing.T) {
 	s, ctx := Store{Dir: t.TempDir()}, t.Context()
 	if _, err := s.Find(ctx, demo, ""); !errors.Is(err, ErrNotInstalled) {
-		t.Errorf("error %v where nothing is installed", err)
+		t.Errorf("without an installation: error %v", err)
 	}
 	one, two := build(t, "demo 1"), build(t, "demo 2")
 	if _, err := s.Register(ctx, demo, one); err != nil {
@@ -109,13 +109,13 @@ func TestRegisterAndFind(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(stale); !errors.Is(err, os.ErrNotExist) {
-		t.Error("the remains of an interrupted install are still there")
+		t.Error("leftovers of an interrupted install were not removed")
 	}
 	if _, err := s.Register(ctx, demo, build(t, "hello")); !errors.Is(err, ErrNotRunning) {
-		t.Errorf("error %v of a program that tells no version", err)
+		t.Errorf("a program without a version: error %v", err)
 	}
 	if in, err := s.Find(ctx, demo, ""); err != nil || in.Version != "2" {
-		t.Errorf("a build that was refused is in use: %+v, %v", in, err)
+		t.Errorf("a refused build is in use: %+v, %v", in, err)
 	}
 }
 
@@ -127,7 +127,7 @@ func TestProgramReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := filepath.Join(dir, "demo-server")
-	m.Installed = m.Installed.Add(-time.Minute) // manifests tell whole seconds
+	m.Installed = m.Installed.Add(-time.Minute) // manifests have a resolution of seconds
 	tmp, err := os.MkdirTemp(filepath.Join(s.Dir, demo.Key()), ".new-")
 	if err := errors.Join(err, s.publish(m, tmp, "own-earlier"), os.Rename(filepath.Join(build(t, "demo 2"), "demo-server"), server)); err != nil {
 		t.Fatal(err)
@@ -152,8 +152,8 @@ func TestFindInPath(t *testing.T) {
 }
 
 func TestInstallsWaitForEachOther(t *testing.T) {
-	said := make(chan string, 10)
-	s := Store{Dir: t.TempDir(), Progress: func(step string) { said <- step }}
+	steps := make(chan string, 10)
+	s := Store{Dir: t.TempDir(), Progress: func(step string) { steps <- step }}
 	unlock, err := s.lock(t.Context(), "demo")
 	if err != nil {
 		t.Fatal(err)
@@ -163,13 +163,13 @@ func TestInstallsWaitForEachOther(t *testing.T) {
 		_, err := s.Register(t.Context(), demo, from)
 		done <- err
 	}()
-	if step := <-said; !strings.Contains(step, "another install is running") {
-		t.Errorf("said %q", step)
+	if step := <-steps; !strings.Contains(step, "another install is running") {
+		t.Errorf("progress %q", step)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Register(cancelled, demo, from); !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v of an install that was cancelled while it waited", err)
+		t.Errorf("an install canceled while it waits: error %v", err)
 	}
 	unlock()
 	if err := <-done; err != nil {

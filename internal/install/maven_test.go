@@ -39,7 +39,7 @@ func TestParseLock(t *testing.T) {
 		sum + " 1 a:b", sum + " 1 a:b:c:d:e", sum + " 1 a:../b:1", sum + " 1 a/b:b:1", sum + " 1 a:b:..", sum + " 1 a::1",
 	} {
 		if got, err := ParseLock(bad); !errors.Is(err, ErrLock) {
-			t.Errorf("%q was read as %+v, %v", bad, got, err)
+			t.Errorf("%q was parsed as %+v, %v", bad, got, err)
 		}
 	}
 }
@@ -53,7 +53,7 @@ func FuzzParseLock(f *testing.F) {
 		}
 		for _, j := range jars {
 			if filepath.Base(j.File()) != j.File() || !filepath.IsLocal(j.Path()) {
-				t.Fatalf("%q leads elsewhere", j.Path())
+				t.Fatalf("%q is outside the repository", j.Path())
 			}
 		}
 	})
@@ -76,21 +76,21 @@ func TestCentralMirror(t *testing.T) {
 		t.Errorf("no mirror: %q, %v", got, err)
 	}
 	if _, err := centralMirror([]byte("<settings>")); err == nil {
-		t.Error("settings that are cut off were read")
+		t.Error("truncated settings were accepted")
 	}
 }
 
 // repository serves jars like Maven Central; it truncates the first breaks responses.
 type repository struct {
-	mu     sync.Mutex
-	files  map[string][]byte // by path
-	breaks int
-	asked  []string // paths with the ranges asked for
+	mu       sync.Mutex
+	files    map[string][]byte // by path
+	breaks   int
+	requests []string // requested paths with their ranges
 }
 
 func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	r.mu.Lock()
-	r.asked = append(r.asked, q.URL.Path+" "+q.Header.Get("Range"))
+	r.requests = append(r.requests, q.URL.Path+" "+q.Header.Get("Range"))
 	cut := r.breaks > 0
 	r.breaks--
 	content, ok := r.files[strings.TrimPrefix(q.URL.Path, "/")]
@@ -101,7 +101,7 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 	if cut {
 		w.Header().Set("Content-Length", fmt.Sprint(len(content)))
-		_, _ = w.Write(content[:len(content)/2]) // the client has gone at worst
+		_, _ = w.Write(content[:len(content)/2]) // fails only if the client has gone
 		return
 	}
 	http.ServeContent(w, q, "x.jar", time.Time{}, bytes.NewReader(content))
@@ -111,9 +111,9 @@ func (r *repository) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 func (r *repository) takeRequests() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	asked := r.asked
-	r.asked = nil
-	return asked
+	requests := r.requests
+	r.requests = nil
+	return requests
 }
 
 // jarRecipe is a database of two jars in the repository.
@@ -147,12 +147,12 @@ func TestInstallJars(t *testing.T) {
 	if m.Version != "5.0.9" || m.Source != FromMaven || len(m.Packages) != 2 {
 		t.Errorf("installed %+v", m)
 	}
-	resumed, asked := false, source.takeRequests()
-	for _, a := range asked {
+	resumed, requests := false, source.takeRequests()
+	for _, a := range requests {
 		resumed = resumed || strings.HasSuffix(a, " bytes=500-")
 	}
 	if !resumed {
-		t.Errorf("a download that broke off did not go on where it stopped: %q", asked)
+		t.Errorf("an interrupted download was not resumed: %q", requests)
 	}
 	in, err := s.Find(t.Context(), r, "")
 	if err != nil || in.Version != "5.0.9" {
@@ -165,15 +165,15 @@ func TestInstallJars(t *testing.T) {
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.Dir, "downloads", "*")); len(left) > 0 {
-		t.Errorf("left in downloads: %v", left)
+		t.Errorf("leftovers in downloads: %v", left)
 	}
 
 	// The installation stays; another lock is another installation; another series is installed next to it.
 	if _, err := s.Install(t.Context(), r); err != nil {
 		t.Error(err)
 	}
-	if asked := source.takeRequests(); len(asked) > 0 {
-		t.Errorf("installed again: %q", asked)
+	if requests := source.takeRequests(); len(requests) > 0 {
+		t.Errorf("reinstalled: %q", requests)
 	}
 	one := strings.SplitAfter(r.Jars, "\n")
 	less := r
@@ -181,8 +181,8 @@ func TestInstallJars(t *testing.T) {
 	if _, err := s.Install(t.Context(), less); err != nil {
 		t.Error(err)
 	}
-	if asked := source.takeRequests(); len(asked) > 0 {
-		t.Errorf("what holds all that is asked for was installed again: %q", asked)
+	if requests := source.takeRequests(); len(requests) > 0 {
+		t.Errorf("an installation with all requested parts was repeated: %q", requests)
 	}
 	other := less
 	other.Series = "4.1"
@@ -206,21 +206,21 @@ func TestUnavailableJarsAreReported(t *testing.T) {
 	}
 	source.mu.Unlock()
 	if _, err := s.Install(t.Context(), r); !errors.Is(err, ErrChecksum) {
-		t.Errorf("error %v of a jar that is not the locked one", err)
+		t.Errorf("a jar that differs from the lock: error %v", err)
 	}
 	source.mu.Lock()
 	clear(source.files)
 	source.mu.Unlock()
 	if _, err := s.Install(t.Context(), r); !errors.Is(err, errPermanent) {
-		t.Errorf("error %v of a jar that is not there", err)
+		t.Errorf("a missing jar: error %v", err)
 	}
 	source = &repository{breaks: 1000}
 	r = jarRecipe(t, source)
 	if _, err := s.Install(t.Context(), r); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("error %v of a download that always breaks off", err)
+		t.Errorf("a download that always fails: error %v", err)
 	}
 	if _, err := s.Find(t.Context(), r, ""); !errors.Is(err, ErrNotInstalled) {
-		t.Errorf("error %v where nothing was installed", err)
+		t.Errorf("without an installation: error %v", err)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestOwnPackages(t *testing.T) {
 	}
 	for _, file := range []string{server, router} {
 		if _, err := os.Stat(file); err != nil {
-			t.Errorf("a user's package is gone: %v", err)
+			t.Errorf("a user's package was removed: %v", err)
 		}
 	}
 }
@@ -101,10 +101,10 @@ func TestOwnPackagesRefused(t *testing.T) {
 		}
 	}
 	if in, err := s.Find(t.Context(), shop, ""); err != nil || in.Version != "7.0" {
-		t.Errorf("what was in use: %+v, %v", in, err)
+		t.Errorf("the installation in use: %+v, %v", in, err)
 	}
 	_, err := s.Find(t.Context(), shop, server)
 	if next := advice.Of(err); err == nil || !strings.Contains(next, "skerry install shop --from "+server) {
-		t.Errorf("an experiment that names a package: %v, advice %q", err, next)
+		t.Errorf("an experiment with a package: %v, advice %q", err, next)
 	}
 }

@@ -33,7 +33,7 @@ type Manifest struct {
 	Schema    string    `json:"schema"`
 	Database  string    `json:"database"`
 	Series    string    `json:"series,omitempty"`
-	Version   string    `json:"version"` // as the server itself says
+	Version   string    `json:"version"` // as reported by the server
 	Source    string    `json:"source"`
 	Installed time.Time `json:"installed"`
 	// Path is the root of a user's build.
@@ -167,7 +167,7 @@ const lockPoll = 200 * time.Millisecond
 func (s Store) lock(ctx context.Context, name string) (func(), error) {
 	base := filepath.Join(s.Dir, name)
 	if err := os.MkdirAll(base, 0o755); err != nil {
-		return nil, fmt.Errorf("making the cache folder: %w", err)
+		return nil, fmt.Errorf("creating the cache folder: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(base, ".lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

@@ -26,7 +26,7 @@ const debianKeys = "/usr/share/keyrings/debian-archive-keyring.gpg"
 // suiteDir is the folder of apt's files for a suite.
 func (s Store) suiteDir(suite string) string { return filepath.Join(s.Dir, "apt", suite) }
 
-// aptEnv makes apt use a folder of its own.
+// aptEnv makes apt use a separate folder.
 func aptEnv(dir string) []string { return []string{"APT_CONFIG=" + filepath.Join(dir, "apt.conf")} }
 
 // apt returns an environment in which apt sees another suite of the system's mirror and no installed packages. It downloads
@@ -34,7 +34,7 @@ func aptEnv(dir string) []string { return []string{"APT_CONFIG=" + filepath.Join
 func (s Store) apt(ctx context.Context, suite string) ([]string, error) {
 	mirror, keys, err := debianMirror(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("taking packages from Debian's %s: %w", suite, err)
+		return nil, fmt.Errorf("fetching packages from Debian's %s: %w", suite, err)
 	}
 	dir := s.suiteDir(suite)
 	proxies, err := aptProxies(ctx)
@@ -64,7 +64,7 @@ func (s Store) apt(ctx context.Context, suite string) ([]string, error) {
 func aptProxies(ctx context.Context) (string, error) {
 	out, err := command(ctx, "", nil, "apt-config", "dump", "Acquire")
 	if err != nil {
-		return "", fmt.Errorf("asking apt how it fetches: %w", err)
+		return "", fmt.Errorf("reading the settings of apt: %w", err)
 	}
 	var kept strings.Builder
 	for line := range strings.Lines(string(out)) {
@@ -117,7 +117,7 @@ func debianMirror(ctx context.Context) (mirror, keys string, err error) {
 	out, err := command(ctx, "", nil, "apt-get", "indextargets", "--format",
 		"$(CREATED_BY)|$(ORIGIN)|$(LABEL)|$(REPO_URI)|$(SOURCESENTRY)", "Created-By: Packages")
 	if err != nil {
-		return "", "", fmt.Errorf("asking apt for its mirror: %w", err)
+		return "", "", fmt.Errorf("querying apt for its mirror: %w", err)
 	}
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	for lines.Scan() {
@@ -190,7 +190,7 @@ func (c Companion) Find() (string, error) {
 // at returns the absolute path of the program that a user named by means of source.
 func (c Companion) at(path, source string) (string, error) {
 	if !executable(path) {
-		return "", advice.With(fmt.Errorf("%w: %s of %s is no executable file", ErrNoCompanion, path, source), "set %s to the path of %s", source, c.Name)
+		return "", advice.With(fmt.Errorf("%w: %s of %s is not an executable file", ErrNoCompanion, path, source), "set %s to the path of %s", source, c.Name)
 	}
 	return filepath.Abs(path)
 }

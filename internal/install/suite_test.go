@@ -53,7 +53,7 @@ func TestOtherSuite(t *testing.T) {
 		t.Errorf("resolved %+v", packages)
 	}
 	if !strings.Contains(said.String(), "lags behind") {
-		t.Errorf("nobody was told that the lists have expired: %q", said.String())
+		t.Errorf("expired lists were not reported: %q", said.String())
 	}
 	source, err := os.ReadFile(filepath.Join(s.Dir, "apt/sid/etc/debian.sources"))
 	if want := "Types: deb\nURIs: http://deb.invalid/debian/\nSuites: sid\nComponents: main\nSigned-By: /keys/debian.gpg\n"; err != nil || string(source) != want {
@@ -65,10 +65,10 @@ func TestOtherSuite(t *testing.T) {
 	}
 
 	if packages, err = s.resolve(t.Context(), "valkey", []string{"valkey/sid"}, true); err != nil || len(packages) != 2 || packages[0].Name != "libc6" {
-		t.Errorf("with what it depends on: %+v, %v", packages, err)
+		t.Errorf("with dependencies: %+v, %v", packages, err)
 	}
 	if _, err := s.resolve(t.Context(), "valkey", []string{"valkey"}, false); err == nil {
-		t.Error("the system's own suite has a package that it lacks")
+		t.Error("the system's suite has an unknown package")
 	}
 }
 

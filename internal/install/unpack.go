@@ -66,7 +66,7 @@ func (s Store) Install(ctx context.Context, r Recipe) (Manifest, error) {
 	packages = append(packages, runtime...)
 	downloads := filepath.Join(s.Dir, "downloads", r.Key())
 	if err := os.MkdirAll(downloads, 0o755); err != nil {
-		return Manifest{}, fmt.Errorf("making the cache folder: %w", err)
+		return Manifest{}, fmt.Errorf("creating the cache folder: %w", err)
 	}
 	for i, p := range packages {
 		if err := s.fetchDeb(ctx, downloads, p, fmt.Sprintf("%d/%d", i+1, len(packages))); err != nil {

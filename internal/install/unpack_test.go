@@ -46,7 +46,7 @@ func TestPrepare(t *testing.T) {
 	fail := errors.New("no compiler")
 	r.Prepare = func(context.Context, string, func(string)) error { return fail }
 	if _, err := s.Install(t.Context(), r); !errors.Is(err, fail) {
-		t.Errorf("error %v, want what the function said", err)
+		t.Errorf("error %v, want the function's error", err)
 	}
 	r.Prepare = func(_ context.Context, root string, progress func(string)) error {
 		progress("compiling")
@@ -72,12 +72,12 @@ func TestManual(t *testing.T) {
 	}
 	in, err := s.Find(t.Context(), r, "")
 	if err != nil || len(in.Programs) != 1 {
-		t.Errorf("found %+v, %v without the program that is optional", in, err)
+		t.Errorf("found %+v, %v without the optional program", in, err)
 	}
 	if err := os.WriteFile(filepath.Join(own, "demo-router"), []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if in, err = s.Find(t.Context(), r, ""); err != nil || in.Programs["demo-router"] == "" {
-		t.Errorf("found %+v, %v with it", in, err)
+		t.Errorf("found %+v, %v with the optional program", in, err)
 	}
 }

@@ -32,7 +32,7 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 				t.Errorf("error %v, want ErrInvalid", err)
 			}
 			if _, err := os.Stat(c.StateDir); err == nil {
-				t.Error("something was made")
+				t.Error("a failed call created something")
 			}
 		})
 	}
@@ -75,7 +75,7 @@ func TestForeignDirectoriesAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if l, err := Up(t.Context(), c); err == nil {
-		t.Errorf("%s of another user was taken", c.DataDir)
+		t.Errorf("%s of another user was accepted", c.DataDir)
 		_ = l.Down(t.Context())
 	}
 	dangling := filepath.Join(parent, "dangling")
@@ -84,7 +84,7 @@ func TestForeignDirectoriesAreKept(t *testing.T) {
 	}
 	c.DataDir = dangling
 	if l, err := Up(t.Context(), c); err == nil {
-		t.Error("a link to nowhere was taken")
+		t.Error("a dangling symlink was accepted")
 		_ = l.Down(t.Context())
 	}
 }
@@ -99,7 +99,7 @@ func TestCheckWholeMachines(t *testing.T) {
 		whole   []string
 		refused bool
 	}{
-		"nothing of the kind":   {func(*topology.Topology) {}, []string{"a", "b", "c"}, false},
+		"unsupported settings":  {func(*topology.Topology) {}, []string{"a", "b", "c"}, false},
 		"an overlay":            {func(t *topology.Topology) { t.Overlay.Kind = "babel" }, []string{"b"}, true},
 		"the absence of one":    {func(t *topology.Topology) { t.Overlay.Kind = topology.Direct }, []string{"b"}, false},
 		"a service":             {func(t *topology.Topology) { t.Service.Kind = topology.HostPort }, []string{"b"}, true},

@@ -87,18 +87,18 @@ func owner(ctx context.Context) error {
 // child is an owner process.
 type child struct {
 	cmd *exec.Cmd
-	// said is closed when the lab is up or the process has ended.
-	said chan struct{}
+	// ready is closed when the lab is up or the process has ended.
+	ready chan struct{}
 }
 
 func startOwner(t *testing.T, o order) child {
 	t.Helper()
-	ask, err := json.Marshal(o)
+	task, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c := child{exec.Command(os.Args[0], "agent", "owner"), make(chan struct{})}
-	c.cmd.Stdin, c.cmd.Stderr = strings.NewReader(string(ask)), os.Stderr
+	c.cmd.Stdin, c.cmd.Stderr = strings.NewReader(string(task)), os.Stderr
 	out, err := c.cmd.StdoutPipe()
 	if err == nil {
 		err = c.cmd.Start()
@@ -107,8 +107,8 @@ func startOwner(t *testing.T, o order) child {
 		t.Fatal(err)
 	}
 	go func() {
-		defer close(c.said)
-		_, _ = bufio.NewReader(out).ReadString('\n') // it may be killed first
+		defer close(c.ready)
+		_, _ = bufio.NewReader(out).ReadString('\n') // the owner may be killed first
 	}()
 	return c
 }
@@ -116,7 +116,7 @@ func startOwner(t *testing.T, o order) child {
 // killed kills an owner that has not killed itself, and waits for it.
 func (c child) killed() {
 	_ = c.cmd.Process.Kill()
-	<-c.said
+	<-c.ready
 	_ = c.cmd.Wait()
 }
 
@@ -138,10 +138,10 @@ func TestOwnerKilledAtEveryStageLeavesNothing(t *testing.T) {
 			o := orderOf(c)
 			o.DieAt = stage
 			p := startOwner(t, o)
-			<-p.said
+			<-p.ready
 			p.killed()
 			if left := testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir)); len(left) == 0 {
-				t.Error("nothing was left: it was not killed when it was meant to be")
+				t.Error("nothing was left over: the owner was not killed at the intended stage")
 			}
 			mustSweep(t, c)
 		})
@@ -158,13 +158,13 @@ func TestOwnerKilledAtAnyTimeLeavesNothing(t *testing.T) {
 		wait := time.Duration(rand.Int64N(int64(150 * time.Millisecond)))
 		p := startOwner(t, orderOf(c))
 		select {
-		case <-p.said:
+		case <-p.ready:
 		case <-time.After(wait):
 		}
 		p.killed()
 		mustSweep(t, c)
 		if t.Failed() {
-			t.Fatalf("it was killed after %v", wait)
+			t.Fatalf("the owner was killed after %v", wait)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func TestKilledOwnerLeavesNoTunnels(t *testing.T) {
 	o := orderOf(c)
 	o.Tunnels = 64
 	p := startOwner(t, o)
-	<-p.said
+	<-p.ready
 	tunnels := 0
 	for _, trace := range testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir)) {
 		if strings.Contains(trace, "agent wireguard") {
@@ -194,7 +194,7 @@ func TestKilledOwnerLeavesNoTunnels(t *testing.T) {
 func TestUpReplacesDeadLab(t *testing.T) {
 	c := config(t, "over")
 	p := startOwner(t, orderOf(c))
-	<-p.said
+	<-p.ready
 	p.killed()
 	l, err := Up(t.Context(), c)
 	if err != nil {
@@ -212,7 +212,7 @@ func TestDamagedJournal(t *testing.T) {
 		"empty":    func(p journal.LabDir) error { return os.Truncate(p.Path(journal.JournalFile), 0) },
 		"no state": func(p journal.LabDir) error { return os.Remove(p.Path(journal.RecordFile)) },
 		"no ID":    func(p journal.LabDir) error { return os.Remove(p.Path(journal.IDFile)) },
-		"garbage in front": func(p journal.LabDir) error {
+		"leading garbage": func(p journal.LabDir) error {
 			text, err := os.ReadFile(p.Path(journal.JournalFile))
 			if err != nil {
 				return err
@@ -234,19 +234,19 @@ func TestDamagedJournal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := config(t, "damaged")
 			p := startOwner(t, orderOf(c))
-			<-p.said
+			<-p.ready
 			p.killed()
 			if err := damage(placeOf(t, c)); err != nil {
 				t.Fatal(err)
 			}
-			t.Setenv("SKERRY_DATA", c.DataDir) // directories that no journal names are found there
+			t.Setenv("SKERRY_DATA", c.DataDir) // where directories without a journal are found
 			if name == "foreign directory" {
 				victim := filepath.Join(filepath.Dir(c.StateDir), "victim")
 				if _, err := Sweep(t.Context(), c.StateDir); err != nil {
 					t.Error(err)
 				}
 				if _, err := os.Stat(filepath.Join(victim, "file")); err != nil {
-					t.Errorf("what was not the lab's: %v", err)
+					t.Errorf("files outside the lab: %v", err)
 				}
 				if err := os.RemoveAll(victim); err != nil {
 					t.Fatal(err)
@@ -295,7 +295,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("with %s: %v, want ENOSPC", size, err)
 			came++
 		}
-		_ = os.Remove(filepath.Join(mount, "filler")) // it is there where Up had room
+		_ = os.Remove(filepath.Join(mount, "filler")) // it exists if Up had space
 		for _, trace := range testhost.FindLeftovers(t, c.Name, mount) {
 			t.Errorf("with %s left: %s", size, trace)
 		}
@@ -304,7 +304,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	if failed < 3 {
-		t.Errorf("Up failed %d times before it had room: the test does not meet its stages", failed)
+		t.Errorf("Up failed %d times before it had space: the test does not cover the stages", failed)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestSweepNeedsNoDiskSpace(t *testing.T) {
 	})
 	c.StateDir, c.DataDir = filepath.Join(mount, "state"), filepath.Join(mount, "data")
 	p := startOwner(t, orderOf(c))
-	<-p.said
+	<-p.ready
 	fill(t, mount)
 	p.killed()
 	if swept, err := Sweep(t.Context(), c.StateDir); err != nil || len(swept) != 1 {

@@ -38,7 +38,7 @@ func TestDownLeavesNothing(t *testing.T) {
 		t.Fatal(err, out)
 	}
 	if len(testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
-		t.Fatal("no traces of a lab that is up: the test looks in the wrong places")
+		t.Fatal("no traces of a running lab: the test looks in the wrong places")
 	}
 	if err := l.Down(t.Context()); err != nil {
 		t.Error(err)
@@ -46,10 +46,10 @@ func TestDownLeavesNothing(t *testing.T) {
 	noTraces(t, c)
 	sameNetwork(t, before, "after a lab went down")
 	if err := l.Down(t.Context()); err != nil {
-		t.Errorf("down again: %v", err)
+		t.Errorf("a second Down: %v", err)
 	}
 	if _, err := h.Start(t.Context(), host.Command{Path: "/bin/true"}); err == nil {
-		t.Error("a process started on a node that is gone")
+		t.Error("a process was started on a removed node")
 	}
 }
 
@@ -70,7 +70,7 @@ func TestTwoLabsRunConcurrently(t *testing.T) {
 		t.Error(err)
 	}
 	if err := reach(t, right, "n0", "n1"); err != nil {
-		t.Errorf("right after left went down: %v", err)
+		t.Errorf("the right lab after the left one went down: %v", err)
 	}
 	after, err := right.Stats(t.Context(), "n0~n1")
 	if err != nil || after[0].AB.Packets <= stats[0].AB.Packets {
@@ -88,7 +88,7 @@ func TestTakenNameIsRejected(t *testing.T) {
 		}
 	}
 	if _, err := Find(t.Context(), c.StateDir, c.Name); err != nil {
-		t.Errorf("the lab that was there: %v", err)
+		t.Errorf("the existing lab: %v", err)
 	}
 }
 
@@ -106,7 +106,7 @@ func lastingLab(t *testing.T, engine string) {
 		t.Error(err)
 	}
 	if swept, err := Sweep(t.Context(), c.StateDir); err != nil || len(swept) > 0 {
-		t.Errorf("Sweep cleared %v, %v; the lab is to stay", swept, err)
+		t.Errorf("Sweep cleared %v, %v; want the lab kept", swept, err)
 	}
 	again, err := Attach(t.Context(), c.StateDir, c.Name)
 	if err != nil {
@@ -139,7 +139,7 @@ func lastingLab(t *testing.T, engine string) {
 	}
 	noTraces(t, c)
 	if err := Remove(t.Context(), c.StateDir, c.Name); !errors.Is(err, ErrNotFound) {
-		t.Errorf("removing it again: %v", err)
+		t.Errorf("removing the lab again: %v", err)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestEmulatorDies(t *testing.T) {
 	for emulator.Alive() {
 	}
 	if info, err := Find(t.Context(), c.StateDir, c.Name); err != nil || info.State != StateDamaged || info.Problem == "" {
-		t.Errorf("found %+v, %v; want it damaged", info, err)
+		t.Errorf("found %+v, %v; want a damaged lab", info, err)
 	}
 	if _, err := Attach(t.Context(), c.StateDir, c.Name); !errors.Is(err, ErrDamaged) {
 		t.Errorf("Attach: %v, want ErrDamaged", err)
@@ -240,10 +240,10 @@ func TestDownKeepsForeignObjects(t *testing.T) {
 	noTraces(t, c)
 	p, err := procfs.FindProcess(guest.Process.Pid)
 	if err != nil || !p.Alive() {
-		t.Fatalf("the guest is gone: %v", err)
+		t.Fatalf("the foreign process has ended: %v", err)
 	}
 	if _, err := netns.ID(other); err != nil {
-		t.Errorf("the other namespace is gone: %v", err)
+		t.Errorf("the foreign namespace was removed: %v", err)
 	}
 	var devices []string
 	err = netns.Do(fmt.Sprintf("/proc/%d/ns/net", guest.Process.Pid), func() error {
@@ -254,6 +254,6 @@ func TestDownKeepsForeignObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if slices.ContainsFunc(devices, func(d string) bool { return strings.HasPrefix(d, "device lk") }) {
-		t.Errorf("the guest still has %v", devices)
+		t.Errorf("the foreign process still has devices %v", devices)
 	}
 }

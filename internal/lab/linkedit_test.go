@@ -80,10 +80,10 @@ func TestLinkChanges(t *testing.T) {
 	tests := map[string]struct {
 		patterns  []string
 		direction EditDirection
-		want      []string // directions changed
+		want      []string // changed directions
 	}{
 		"an ID":                     {[]string{"Pune~Sydney"}, EditBoth, []string{"Pune>Sydney", "Sydney>Pune"}},
-		"the other way round":       {[]string{"Sydney~Pune"}, EditAB, []string{"Sydney>Pune"}},
+		"reverse direction":         {[]string{"Sydney~Pune"}, EditAB, []string{"Sydney>Pune"}},
 		"back":                      {[]string{"Sydney~Pune"}, EditBA, []string{"Pune>Sydney"}},
 		"all of a node, outgoing":   {[]string{"Sydney"}, EditAB, []string{"Sydney>Pune", "Sydney>Tokyo"}},
 		"all of a node, incoming":   {[]string{"Sydney~*"}, EditBA, []string{"Pune>Sydney", "Tokyo>Sydney"}},
@@ -129,7 +129,7 @@ func TestParallelLinks(t *testing.T) {
 	links := []Link{
 		{ID: "Pune~Sydney#1", A: "Pune", B: "Sydney"},
 		{ID: "spare", A: "Pune", B: "Sydney", AB: down, BA: down},
-		{ID: "Pune", A: "Sydney", B: "Tokyo"}, // a link may be called like a node
+		{ID: "Pune", A: "Sydney", B: "Tokyo"}, // a link may have the name of a node
 	}
 	for pattern, want := range map[string][]string{
 		"Pune~Sydney#1": {"Pune~Sydney#1"}, "Sydney~Pune#1": {"Pune~Sydney#1"}, "spare": {"spare"}, "Sydney~Pune#spare": {"spare"},
@@ -169,13 +169,13 @@ func TestLinkChangeErrors(t *testing.T) {
 		want      error
 		advice    string
 	}{
-		"misspelt":             {[]string{"Pune~Sidney", "loss=1%"}, EditBoth, ErrPattern, "did you mean Pune~Sydney?"},
-		"bad pattern":          {[]string{"[~x", "loss=1%"}, EditBoth, ErrPattern, ""},
-		"half a round trip":    {[]string{"Pune", "rtt=1ms"}, EditAB, ErrSetting, "use latency, which is one way"},
-		"direction":            {[]string{"Pune", "loss=1%"}, "up", ErrSetting, ""},
-		"no link":              {[]string{"loss=1%"}, EditBoth, ErrPattern, "name a link such as Pune~Sydney, or '*' for all"},
-		"nothing to be set":    {[]string{"Pune"}, EditBoth, ErrSetting, ""},
-		"not a setting at all": {[]string{"Pune", "colour=red"}, EditBoth, ErrSetting, ""},
+		"misspelt":          {[]string{"Pune~Sidney", "loss=1%"}, EditBoth, ErrPattern, "did you mean Pune~Sydney?"},
+		"bad pattern":       {[]string{"[~x", "loss=1%"}, EditBoth, ErrPattern, ""},
+		"half a round trip": {[]string{"Pune", "rtt=1ms"}, EditAB, ErrSetting, "use latency, which is one way"},
+		"direction":         {[]string{"Pune", "loss=1%"}, "up", ErrSetting, ""},
+		"no link":           {[]string{"loss=1%"}, EditBoth, ErrPattern, "name a link such as Pune~Sydney, or '*' for all"},
+		"no settings":       {[]string{"Pune"}, EditBoth, ErrSetting, ""},
+		"not a setting":     {[]string{"Pune", "colour=red"}, EditBoth, ErrSetting, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

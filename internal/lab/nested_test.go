@@ -55,7 +55,7 @@ func TestDatabaseRunsAsOtherUserWithoutRoot(t *testing.T) {
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(ask), os.Stderr
 	out, err := cmd.Output()
 	if err != nil || strings.TrimSpace(string(out)) != "1000\n1000" {
-		t.Errorf("it ran as %q, %v; want 1000", out, err)
+		t.Errorf("the command ran as %q, %v; want 1000", out, err)
 	}
 	noTraces(t, Config{Name: o.Name, StateDir: o.State})
 }

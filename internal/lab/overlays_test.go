@@ -69,7 +69,7 @@ func TestCheckOverlay(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", text, err, want)
 		}
 		if err != nil && strings.Count(err.Error(), "overlay.babel") > 1 {
-			t.Errorf("%s: the path is told twice: %v", text, err)
+			t.Errorf("%s: the path is reported twice: %v", text, err)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("options %+v, %v", options, ps)
 	}
 	if _, err := NewOverlay(t.Context(), topology.Overlay{Kind: "ospf"}); err == nil {
-		t.Error("there is no ospf")
+		t.Error("unknown overlay ospf was accepted")
 	}
 	if over, err := NewOverlay(t.Context(), topology.Overlay{}); over != nil || err != nil {
 		t.Errorf("direct is %v, %v", over, err)

@@ -74,9 +74,9 @@ func before(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(text), boot) {
-		t.Fatalf("%s does not tell which boot it is of", path)
+		t.Fatalf("%s does not contain the boot ID", path)
 	}
-	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), boot, "the boot before")), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(string(text), boot, "previous boot")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

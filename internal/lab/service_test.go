@@ -22,7 +22,7 @@ import (
 	"skerry/test/testkit"
 )
 
-// inner is the port on which the members of these tests listen, awhile the limit of waits.
+// inner is the port on which the members of these tests listen, awhile the timeout of waits.
 const (
 	inner  = 7000
 	awhile = time.Minute
@@ -82,7 +82,7 @@ func startGreeter(t *testing.T, h host.Host) *greeter {
 			g.mu.Unlock()
 			g.done.Go(func() {
 				defer conn.Close()
-				_ = conn.SetDeadline(time.Now().Add(awhile)) // the test fails by what is missing
+				_ = conn.SetDeadline(time.Now().Add(awhile)) // missing data fails the test
 				fmt.Fprintln(conn, h.Name())
 				_, _ = io.Copy(conn, conn)
 			})
@@ -144,7 +144,7 @@ func exchange(from host.Host, address string, sent []byte) (who string, err erro
 			return err
 		}
 		if who = strings.TrimSpace(name); !bytes.Equal(echoed, sent) {
-			return fmt.Errorf("%d bytes came back of %d", len(echoed), len(sent))
+			return fmt.Errorf("got %d bytes, want %d", len(echoed), len(sent))
 		}
 		return nil
 	})
@@ -196,7 +196,7 @@ func TestMembersAreReachable(t *testing.T) {
 				for _, to := range []string{"n0", "n1", "n2"} {
 					who, err := exchange(h, addressOf(t, l, to), payload)
 					if err != nil || who != to {
-						t.Errorf("from %s to %s at %s: %q answered, %v", from, to, addressOf(t, l, to), who, err)
+						t.Errorf("from %s to %s at %s: got a reply from %q, %v", from, to, addressOf(t, l, to), who, err)
 					}
 				}
 			}
@@ -249,14 +249,14 @@ func TestSharedServiceUsesHealthyMembers(t *testing.T) {
 			}
 			await("at first", "n0", "n1", "n2")
 			all["n1"].stop()
-			await("after one died", "n0", "n2")
+			await("after one member died", "n0", "n2")
 			m, err := l.Member("n1")
 			if err != nil {
 				t.Fatal(err)
 			}
 			startGreeter(t, m)
 			await("after it returned", "n0", "n1", "n2")
-			for from, h := range everywhere(t, l) { // a member itself may be chosen
+			for from, h := range everywhere(t, l) { // the member itself may be chosen
 				for range 6 {
 					if _, err := exchange(h, plan.ContactPoints(inner)[0], nil); err != nil {
 						t.Errorf("from %s: %v", from, err)
@@ -327,14 +327,14 @@ func TestTakenPortsAreSkippedOrReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p := host.Port(m, inner); p <= 655 || p > 700 {
-		t.Errorf("tinc's port is published, or a strange one: %d", p)
+		t.Errorf("published port %d is tinc's or unexpected", p)
 	}
 	if err := l.Down(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c.Topology.Service.Auto, c.Topology.Service.Publish = false, map[int]int{inner: 655}
 	if failed, err := Up(t.Context(), c); !errors.Is(err, service.ErrPort) || !strings.Contains(err.Error(), "655 of n0") {
-		t.Errorf("publishing a port that is taken: %v, %v", failed, err)
+		t.Errorf("publishing a port in use: %v, %v", failed, err)
 	}
 	noTraces(t, c)
 }

@@ -26,10 +26,10 @@ func TestSweepKeepsUnreadableLabs(t *testing.T) {
 		t.Errorf("swept %v, %v; want an error that names %s", swept, err, c.Name)
 	}
 	if _, err := Up(t.Context(), c); err == nil {
-		t.Error("brought up over a lab that may be up")
+		t.Error("Up succeeded over a lab that may be running")
 	}
 	if !network.Mounted(placeOf(t, c).Namespaces()) {
-		t.Error("the lab was cleared")
+		t.Error("Sweep removed the lab")
 	}
 	if err := Remove(t.Context(), c.StateDir, c.Name); err != nil {
 		t.Error(err)

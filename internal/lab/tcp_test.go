@@ -31,7 +31,7 @@ func TestNodesHaveServerTCPSettings(t *testing.T) {
 		}
 		control, _, _ := strings.Cut(tt.want, "\n")
 		if got := l.Settings()["net.ipv4.tcp_congestion_control"]; got != control {
-			t.Errorf("the lab reports %q, not %q", got, control)
+			t.Errorf("the lab reports %q, want %q", got, control)
 		}
 	}
 }
@@ -52,6 +52,6 @@ func TestUnavailableTCPSettingIsRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.Open(t.Context(), c.Name); !errors.Is(err, machine.ErrNotFound) {
-		t.Errorf("the lab is still there: %v", err)
+		t.Errorf("the lab still exists: %v", err)
 	}
 }

@@ -46,7 +46,7 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		data, _ := io.ReadAll(conn) // what is missing shows below
+		data, _ := io.ReadAll(conn) // the check below detects missing data
 		got <- data
 	}()
 	before, err := l.Stats(t.Context(), "n0~n1")
@@ -64,7 +64,7 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(<-got, sent) {
-		t.Error("what arrived is not what was sent")
+		t.Error("the received data differ from the sent data")
 	}
 	after, err := l.Stats(t.Context(), "n0~n1")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestTunnelsEncryptLinks(t *testing.T) {
 	}
 	for i, r := range rtts {
 		if r.Lost > 0 || r.Median < 2*time.Millisecond {
-			t.Errorf("round trip %d: %+v, want 2 ms and more", i, r)
+			t.Errorf("round trip %d: %+v, want at least 2 ms", i, r)
 		}
 	}
 }
@@ -107,6 +107,6 @@ func TestDownRemovesTunnels(t *testing.T) {
 		t.Fatal(err)
 	}
 	if pid != 0 && process.Alive() {
-		t.Errorf("the tunnels' process %d outlives its lab", pid)
+		t.Errorf("the tunnels' process %d is still running after Down", pid)
 	}
 }

@@ -51,12 +51,12 @@ func TestFailedUpCleansUp(t *testing.T) {
 		engine failing
 		want   error
 	}{
-		"no engine":           {t.Context(), failing{inStart: boom}, boom},
-		"no links":            {t.Context(), failing{inCreate: boom}, boom},
-		"interrupted":         {ctx, failing{cancel: cancel}, context.Canceled},
-		"interrupted at once": {ctx, failing{}, context.Canceled},
+		"no engine":               {t.Context(), failing{inStart: boom}, boom},
+		"no links":                {t.Context(), failing{inCreate: boom}, boom},
+		"interrupted":             {ctx, failing{cancel: cancel}, context.Canceled},
+		"interrupted immediately": {ctx, failing{}, context.Canceled},
 	}
-	for _, name := range []string{"no engine", "no links", "interrupted", "interrupted at once"} {
+	for _, name := range []string{"no engine", "no links", "interrupted", "interrupted immediately"} {
 		t.Run(name, func(t *testing.T) {
 			tt := tests[name]
 			c := config(t, "fails")

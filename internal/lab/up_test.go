@@ -130,13 +130,13 @@ func TestZeroScaleRemovesLatency(t *testing.T) {
 	c.Scale = 0
 	l := mustUp(t, c)
 	if k := l.Links()[0]; k.AB.Latency != 0 || k.BA.Latency != 0 || l.Factor() != 0 {
-		t.Errorf("at a scale of 0 link %s has %v there and %v back, the factor is %g", k.ID, k.AB.Latency, k.BA.Latency, l.Factor())
+		t.Errorf("at scale 0: link %s has latencies %v and %v, factor %g", k.ID, k.AB.Latency, k.BA.Latency, l.Factor())
 	}
 	if err := l.Scale(t.Context(), 2); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.Links()[0].AB.Latency; got != 2*time.Millisecond {
-		t.Errorf("at a scale of 2 a link of 1 ms has %v", got)
+		t.Errorf("at scale 2: a link of 1 ms has %v", got)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestNodesReachNeighbours(t *testing.T) {
 	}
 }
 
-// Only packets of the nodes cross a link, and none that the kernel sends by itself.
+// Only packets of the nodes cross a link, and none that the kernel sends on its own.
 func TestKernelSendsNothingOnLinks(t *testing.T) { onEngines(t, linksAreSilent) }
 
 func linksAreSilent(t *testing.T, engine string) {

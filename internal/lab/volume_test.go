@@ -36,10 +36,10 @@ func TestKilledOwnerLeavesNoContainers(t *testing.T) {
 			whole := orderOf(c)
 			whole.DieAt, whole.Service, whole.Volume = o.DieAt, o.Service, o.Volume
 			p := startOwner(t, whole)
-			<-p.said
+			<-p.ready
 			p.killed()
 			if len(testhost.FindLeftovers(t, c.Name, filepath.Dir(c.StateDir))) == 0 {
-				t.Fatal("the owner made nothing")
+				t.Fatal("the owner created nothing")
 			}
 			mustSweep(t, c)
 			for deadline := time.Now().Add(awhile); loops() > before && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
@@ -63,7 +63,7 @@ func TestMembersStoreDataOnVolumes(t *testing.T) {
 	for node, want := range map[string]bool{"n0": true, "n1": true, "n2": false} {
 		out, err := shell(t, l, node, "grep -c \" $HOME ext4 \" /proc/self/mounts; echo kept >$HOME/x && cat $HOME/x")
 		if err != nil || strings.HasPrefix(out, "1\n") != want || !strings.HasSuffix(out, "kept") {
-			t.Errorf("%s: %q, %v; a volume of its own: %v", node, out, err, want)
+			t.Errorf("%s: %q, %v; want a separate volume: %v", node, out, err, want)
 		}
 	}
 }

@@ -24,12 +24,12 @@ func TestAccountSub(t *testing.T) {
 		Slow: Breach{1, time.Second}, Early: Breach{2, 7}}
 	got := after.Sub(before)
 	if got.Packets != 2 || got.Delay != 40 || got.Waiting != 9 || got.Slow != (Breach{}) || got.Early != (Breach{2, 7}) {
-		t.Errorf("the difference is %+v", got)
+		t.Errorf("got difference %+v", got)
 	}
 	if q := got.DelayQuantile(0.5); q != 4*time.Microsecond {
 		t.Errorf("the median delay is %v, want 4us", q)
 	}
 	if after.Delays[0] != 1 || before.Delays[0] != 1 {
-		t.Error("the accounts themselves changed")
+		t.Error("the subtraction changed its operands")
 	}
 }

@@ -2,7 +2,7 @@
 // (Profile), and the Engine that creates links between network namespaces.
 //
 // The package does no I/O. There are two engines: netem configures the kernel's qdiscs, userspace forwards the packets in
-// a process of its own. Package linktest checks both against the same contract.
+// a separate process. Package linktest checks both against the same contract.
 package link
 
 import (

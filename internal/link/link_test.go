@@ -93,7 +93,7 @@ func TestJitterTable(t *testing.T) {
 			}
 			for i, x := range table {
 				if math.Abs(x) > link.JitterReach || i > 0 && x < table[i-1] {
-					t.Fatalf("value %d of the table is %v: beyond reach or out of order", i, x)
+					t.Fatalf("value %d of the table is %v: out of range or out of order", i, x)
 				}
 			}
 		})

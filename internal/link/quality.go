@@ -16,7 +16,7 @@ const JitterReach = 32767.0 / 8192
 // paretoShape is that of iproute2's tables.
 const paretoShape = 3.0
 
-// lowest is how far delays reach below the mean, in units of the jitter. The normal distribution is truncated there,
+// lowest is the lower bound of delays relative to the mean, in units of the jitter. The normal distribution is truncated there,
 // which moves its mean by 0.8 % of the jitter.
 var lowest = map[Distribution]float64{"": 2, Normal: 2, Uniform: 1, Pareto: 0.83, ParetoNormal: 1.8}
 

@@ -137,8 +137,8 @@ func audited(t *testing.T, s *store, change func(*Spec), between func(), propert
 
 func TestAuditOfCorrectDatabase(t *testing.T) {
 	for name, p := range map[string]ycsb.Properties{
-		"one field a write":    nil,
-		"all fields a write":   {"writeallfields": "true"},
+		"one field per write":  nil,
+		"all fields per write": {"writeallfields": "true"},
 		"inserts":              {"insertproportion": "0.3", "readproportion": "0.4", "updateproportion": "0.3"},
 		"read-modify-write":    {"readmodifywriteproportion": "0.5", "updateproportion": "0"},
 		"other lengths":        {"fieldlengthdistribution": "uniform", "minfieldlength": "16"},
@@ -215,7 +215,7 @@ func TestAuditFindsMissingAndUnexpected(t *testing.T) {
 			case 1:
 				delete(s.rows, key)
 			case 2:
-				row["field3"] = []byte("somebody else's value, not of this workload")
+				row["field3"] = []byte("a foreign value, not of this workload")
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func TestHistoryLinearizability(t *testing.T) {
 		}
 		r := audit.CheckLinearizable(ops, func(int64) bool { return true }, 10, time.Minute, func(audit.Register) string { return "" })
 		if (len(r.Violated) > 0) != c.violated || len(r.Undecided) > 0 {
-			t.Errorf("one write in %d is lost: %+v", c.every, r)
+			t.Errorf("losing one write in %d: %+v", c.every, r)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 type bulkMemory struct {
 	*memory
 	mu    sync.Mutex
-	sizes []int // of requests
+	sizes []int // records per request
 	// refuse, if set, returns the error of a request; some of its records are stored.
 	refuse func(request int) error
 }
@@ -56,14 +56,14 @@ func TestLoadInBatches(t *testing.T) {
 	for name, c := range map[string]struct {
 		spec   Spec
 		refuse func(int) error
-		sizes  []int // of requests, sorted
+		sizes  []int // records per request, sorted
 		once   bool  // each record is written once
 	}{
-		"one thread":     {spec: Spec{Batch: 30}, sizes: []int{10, 30, 30, 30}, once: true},
-		"one at a time":  {spec: Spec{Batch: 1}, once: true},
-		"a batch of all": {spec: Spec{Batch: 1000, Threads: 1}, sizes: []int{100}, once: true},
-		"a target":       {spec: Spec{Batch: 30, Target: 50_000}, once: true},
-		"a request fails now and then": {spec: Spec{Batch: 30}, sizes: []int{10, 30, 30, 30}, refuse: func(n int) error {
+		"one thread":       {spec: Spec{Batch: 30}, sizes: []int{10, 30, 30, 30}, once: true},
+		"one at a time":    {spec: Spec{Batch: 1}, once: true},
+		"all in one batch": {spec: Spec{Batch: 1000, Threads: 1}, sizes: []int{100}, once: true},
+		"a target":         {spec: Spec{Batch: 30, Target: 50_000}, once: true},
+		"some requests fail": {spec: Spec{Batch: 30}, sizes: []int{10, 30, 30, 30}, refuse: func(n int) error {
 			if n%2 == 0 {
 				return Unknown("reset", "ams", errors.New("connection reset"))
 			}
@@ -106,7 +106,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	if _, err := Run(context.Background(), Spec{Phase: PhaseLoad, Workload: w, Batch: 1000}, b.open, nil); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]int{11, 11, 11, 7}, b.sizes); d != "" { // ten fields a record
+	if d := cmp.Diff([]int{11, 11, 11, 7}, b.sizes); d != "" { // ten fields per record
 		t.Error(d)
 	}
 }

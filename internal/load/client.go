@@ -34,7 +34,7 @@ type Client interface {
 	Close() error
 }
 
-// Retrier is a client that retries operations by itself. Retries counts the retries since the
+// Retrier is a client that retries operations internally. Retries counts the retries since the
 // client was opened. It is safe for concurrent use.
 type Retrier interface{ Retries() int64 }
 
@@ -74,7 +74,7 @@ func (o Outcome) String() string {
 
 var ErrNotFound = errors.New("no such record")
 
-// ErrNotHeld says that a member, asked alone, does not hold the record by design.
+// ErrNotHeld means that a single queried member does not store the record by design.
 var ErrNotHeld = errors.New("the member does not hold this record")
 
 var ErrUnsupported = errors.New("operation not supported")

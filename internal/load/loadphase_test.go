@@ -196,7 +196,7 @@ func TestVerify(t *testing.T) {
 	}{{200, "count"}, {1200, "read"}, {199, "read"}} {
 		open := func(context.Context) (Client, error) { return &counting{memoryClient{m}, c.counted}, nil }
 		if v, err := Verify(ctx, spec, open); err != nil || v.Method != c.method || v.Records != 200 {
-			t.Errorf("a database that counts %d: %+v, %v", c.counted, v, err)
+			t.Errorf("a database that reports %d records: %+v, %v", c.counted, v, err)
 		}
 	}
 
@@ -208,7 +208,7 @@ func TestVerify(t *testing.T) {
 
 	m.before = func(context.Context, int, ycsb.Kind, string) error { return errors.New("gone") }
 	if _, err := Verify(ctx, spec, m.open); err == nil || errors.Is(err, ErrIncomplete) {
-		t.Errorf("a database that answers nothing: %v", err)
+		t.Errorf("a database that does not answer: %v", err)
 	}
 }
 

@@ -190,7 +190,7 @@ func check(t testing.TB, r Result, intervals []Interval) {
 		}
 	}
 	if sum.Counts != r.Counts {
-		t.Errorf("intervals sum up to %+v, the result is %+v", sum.Counts, r.Counts)
+		t.Errorf("the intervals sum up to %+v, but the result is %+v", sum.Counts, r.Counts)
 	}
 	if n := r.Latency.Service.Count(); n != r.OK || r.Latency.Response.Count() != n {
 		t.Errorf("%d and %d latencies of %d operations", n, r.Latency.Response.Count(), r.OK)

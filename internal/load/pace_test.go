@@ -200,7 +200,7 @@ func TestWaker(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-woken; err == nil {
-		t.Error("an interrupted sleep is no error")
+		t.Error("an interrupted sleep returned no error")
 	}
 }
 

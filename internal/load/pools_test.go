@@ -30,7 +30,7 @@ func TestMergeIntervals(t *testing.T) {
 	}
 	alone := mergeIntervals([]PoolInterval{{"", a}})
 	if alone.Operations["READ"].OK != 5 || len(alone.Pools) != 1 {
-		t.Errorf("one by itself became %+v", alone)
+		t.Errorf("merging one result gives %+v", alone)
 	}
 }
 

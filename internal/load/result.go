@@ -127,7 +127,7 @@ type Result struct {
 	// Audited is set by a run phase with an audit, Audit by an audit phase.
 	Audited *audit.Counts `json:"audited,omitempty"`
 	Audit   *AuditResult  `json:"audit,omitempty"`
-	// Cores is the number of cores that the driver could use. Warnings says whether the client was
+	// Cores is the number of cores that the driver could use. Warnings reports whether the client was
 	// the limit.
 	Cores    int      `json:"cores"`
 	Warnings []string `json:"warnings,omitempty"`

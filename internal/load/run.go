@@ -11,7 +11,7 @@ import (
 // OpenClient opens the client of one worker.
 type OpenClient func(ctx context.Context) (Client, error)
 
-// ErrIncomplete says that a load phase ended before every record was acknowledged.
+// ErrIncomplete means that a load phase ended before every record was acknowledged.
 var ErrIncomplete = errors.New("records were not acknowledged")
 
 // warmupFirst numbers the operations of the warm-up. The measurement has the same operations with

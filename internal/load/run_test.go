@@ -62,7 +62,7 @@ func TestSameSeedSameOperations(t *testing.T) {
 		t.Errorf("with a warm-up: %s", d)
 	}
 	if cmp.Equal(want, count(1, 6, 0)) {
-		t.Error("another seed makes the same operations")
+		t.Error("another seed gives the same operations")
 	}
 }
 
@@ -136,7 +136,7 @@ func TestReadModifyWriteCountsItsParts(t *testing.T) {
 		t.Errorf("%d operations in all, want 1000: parts count twice", r.Ended())
 	}
 	if rmw.Latency.Service.Mean() < update.Latency.Service.Mean() {
-		t.Error("a read-modify-write took less than its update")
+		t.Error("a read-modify-write was faster than its update")
 	}
 }
 
@@ -177,7 +177,7 @@ func TestTimeoutEndsOperationOnly(t *testing.T) {
 		t.Errorf("errors %+v", r.Errors)
 	}
 	if got := r.Operations["READ"].FailedLatency.Service.Min(); got < timeout*99/100 {
-		t.Errorf("timed out after %v, before the %v it had", got, timeout)
+		t.Errorf("timed out after %v, before its deadline of %v", got, timeout)
 	}
 }
 
@@ -249,7 +249,7 @@ func TestDurationEnds(t *testing.T) {
 		t.Errorf("%d operations, want 600", r.OK)
 	}
 	if intervals[0].Length < time.Second || intervals[0].CPU <= 0 || intervals[0].Late.Count() == 0 {
-		t.Errorf("interval of %v, %v of CPU, %d times late", intervals[0].Length, intervals[0].CPU, intervals[0].Late.Count())
+		t.Errorf("interval of %v with %v of CPU time, %d late operations", intervals[0].Length, intervals[0].CPU, intervals[0].Late.Count())
 	}
 }
 
@@ -322,7 +322,7 @@ func TestKeyspaceOfOperationCount(t *testing.T) {
 	}{
 		{"e", "20", &record.Keys{ExpectedOperations: 20, ExpectedInserts: 2}, true},
 		{"e", "1000000000", &record.Keys{ExpectedOperations: 1_000_000_000, ExpectedInserts: 100_000_000}, false},
-		{"d", "20", nil, false}, // latest follows the inserts
+		{"d", "20", nil, false}, // latest follows inserts
 		{"a", "20", nil, false},
 	} {
 		w := workload(t, tt.workload, ycsb.Properties{"operationcount": tt.count})

@@ -39,7 +39,7 @@ func openMemory(name string) (func(context.Context, map[string]string) (Client, 
 		case "readonly":
 			m.before = func(context.Context, int, ycsb.Kind, string) error { return ErrUnsupported }
 		case "crash":
-			fmt.Fprintln(os.Stderr, "out of cheese")
+			fmt.Fprintln(os.Stderr, "out of memory")
 			os.Exit(7)
 		}
 		return m.open(ctx)
@@ -75,16 +75,16 @@ func TestSession(t *testing.T) {
 	select {
 	case at := <-s.Began():
 		if at.After(intervals[0].Start.Add(leadTime + time.Second)) {
-			t.Errorf("the measurement began at %v, its first interval at %v", at, intervals[0].Start)
+			t.Errorf("the measurement started at %v, but its first interval at %v", at, intervals[0].Start)
 		}
 	default:
-		t.Error("the session did not tell when the measurement began")
+		t.Error("the session did not report the start of the measurement")
 	}
 	if r.OK != 3000 || len(intervals) < 2 || r.Cores < 1 || r.CPU <= 0 || r.Latency.Service.Max() <= 0 {
 		t.Errorf("%+v in %d intervals, %v of CPU, up to %v", r.Counts, len(intervals), r.CPU, r.Latency.Service.Max())
 	}
 	if r.Spec.Workload.RecordCount != 3000 || r.Spec.AfterStall != Catchup {
-		t.Errorf("the spec came back as %+v", r.Spec)
+		t.Errorf("the agent received the spec %+v", r.Spec)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestSessionErrors(t *testing.T) {
 		s := start(t, context.Background(), AgentSpec{Database: "memory", Properties: map[string]string{"behave": "crash"},
 			Spec: Spec{Workload: w}})
 		collect(s)
-		if _, err := s.Wait(); !errors.Is(err, errAgent) || !strings.Contains(err.Error(), "out of cheese") {
+		if _, err := s.Wait(); !errors.Is(err, errAgent) || !strings.Contains(err.Error(), "out of memory") {
 			t.Error(err)
 		}
 	})
@@ -180,7 +180,7 @@ func TestAgentEndsWithParent(t *testing.T) {
 		t.Error(err)
 	}
 	if !strings.Contains(out.String(), `"stopped":"stopped"`) {
-		t.Errorf("its last words: %s", out.String())
+		t.Errorf("last output of the driver: %s", out.String())
 	}
 }
 

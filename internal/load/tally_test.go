@@ -110,10 +110,10 @@ func TestHistogramJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(`"`+string(coarse)+`"`), &again); !errors.Is(err, errHistogram) {
-		t.Errorf("one of another precision: %v", err)
+		t.Errorf("a histogram of another precision: %v", err)
 	}
 	if b, err := json.Marshal(Histogram{}); err != nil || string(b) != "null" {
-		t.Errorf("an empty one is %s, %v", b, err)
+		t.Errorf("an empty histogram is %s, %v", b, err)
 	}
 	for _, damaged := range []string{`""`, `"HIST"`, `5`, `"` + string(b[1:20]) + `"`} {
 		var h Histogram
@@ -140,7 +140,7 @@ func TestHistogramMergesNotAverages(t *testing.T) {
 	c := fast.Clone()
 	c.Record(time.Hour)
 	if fast.Count() != 100 {
-		t.Error("a clone shares its counts")
+		t.Error("a clone shares the counts of its original")
 	}
 	m := fast.Micros()
 	if m.TotalCount() != 100 || !m.ValuesAreEquivalent(m.Max(), 1_000_000) || !m.ValuesAreEquivalent(m.Min(), 1000) {
@@ -184,7 +184,7 @@ func TestOpContext(t *testing.T) {
 	select {
 	case <-c.Done():
 	default:
-		t.Error("not done after its deadline")
+		t.Error("the context is not done after its deadline")
 	}
 	if !errors.Is(c.Err(), context.DeadlineExceeded) || c.overdue(12*time.Second) != time.Second || !c.inFlight() {
 		t.Errorf("%v, overdue for %v", c.Err(), c.overdue(12*time.Second))
@@ -193,7 +193,7 @@ func TestOpContext(t *testing.T) {
 		t.Error("an expired context can be used again")
 	}
 	if d, ok := c.Deadline(); !ok || d.After(time.Now()) {
-		t.Errorf("the deadline of an expired one is %v", d)
+		t.Errorf("an expired context has the deadline %v", d)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestWriteSlots(t *testing.T) {
 		t.Error(diff)
 	}
 	if s != (writeSlots{}) {
-		t.Error("what was taken is still there")
+		t.Error("drained values are still in the recorder")
 	}
 	s.add(ms(5115)) // around the end of the ring
 	s.add(ms(5125))

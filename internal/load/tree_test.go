@@ -32,7 +32,7 @@ func (f forest) Tree(_ context.Context, op *mdtest.Op) error {
 	}
 	time.Sleep(f.delay)
 	if f.done[op.Kind].Add(1)%10 == 0 {
-		return Failed("exists", "", errors.New("it is there"))
+		return Failed("exists", "", errors.New("file exists"))
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func TestTree(t *testing.T) {
 	}
 	m := newMemory()
 	if _, err := Run(t.Context(), Spec{Workload: w, Tree: tree, Operations: 1}, m.open, nil); !errors.Is(err, errSpec) {
-		t.Errorf("a database that is no tree: %v", err)
+		t.Errorf("a database that is not a tree: %v", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func (g grove) Tree(_ context.Context, op *mdtest.Op) error {
 		e.Name = op.To
 	case mdtest.Remove, mdtest.Rmdir:
 		if e == g.lost {
-			return Failed("busy", "", errors.New("somebody has it open"))
+			return Failed("busy", "", errors.New("file is open"))
 		}
 		if g.removed++; g.removed == 3 {
 			g.kept = e
@@ -171,7 +171,7 @@ func TestAuditTree(t *testing.T) {
 	spec.Phase = PhaseAudit
 	spec.Audit.Settle = time.Second
 	if g.lost == (mdtest.Entry{}) || g.kept == (mdtest.Entry{}) {
-		t.Fatal("nothing was lost, or kept")
+		t.Fatal("no file was lost or no removed file was kept")
 	}
 	got, err := Run(t.Context(), spec, open, nil)
 	if err != nil {

@@ -15,7 +15,7 @@ func TestEffectsOfOldRuns(t *testing.T) {
 	noError(t, os.MkdirAll(folder, 0o755))
 	noError(t, os.WriteFile(filepath.Join(folder, eventsFile), []byte(`{"t":0,"kind":"drift","message":"a link changed"}
 {"t":1,"kind":"leave","id":1,"message":"pune leaves"}
-{"t":2,"kind":"storm","id":2,"effect":{"on":"links","makes":"down"},"message":"a later version's"}
+{"t":2,"kind":"storm","id":2,"effect":{"on":"links","makes":"down"},"message":"of a later version"}
 `), 0o644))
 	noError(t, os.WriteFile(filepath.Join(folder, trialFile), []byte(`{"id":1,"events":[{"name":"cut","kind":"partition"}]}`), 0o644))
 	events, err := d.Events(1)

@@ -66,7 +66,7 @@ func TestFullDiskKeepsFinishedTrials(t *testing.T) {
 	noError(t, w.Close())
 	d := open(t, w.Dir())
 	if len(d.Summary.Trials) != 1 || d.Summary.Trials[0].Goodput != 5 || len(d.Notes) > 0 {
-		t.Errorf("trials %+v, notes %v; want the finished one, whole", d.Summary.Trials, d.Notes)
+		t.Errorf("trials %+v, notes %v; want only the complete finished trial", d.Summary.Trials, d.Notes)
 	}
 
 	noError(t, os.Remove(ballast))

@@ -29,14 +29,14 @@ func FuzzOpen(f *testing.F) {
 		if err != nil {
 			known := errors.Is(err, ErrNotRun) || errors.Is(err, ErrNewer) || errors.Is(err, ErrDamaged)
 			if !known {
-				t.Errorf("an error of no kind: %v", err)
+				t.Errorf("untyped error: %v", err)
 			}
 			return
 		}
 		seen := map[int]bool{}
 		for _, tr := range d.Summary.Trials {
 			if seen[tr.ID] {
-				t.Errorf("trial %d is there twice", tr.ID)
+				t.Errorf("trial %d is listed twice", tr.ID)
 			}
 			seen[tr.ID] = true
 		}
@@ -44,7 +44,7 @@ func FuzzOpen(f *testing.F) {
 		_, errTopology := d.Topology(2)
 		for _, err := range []error{errEvents, errTopology} {
 			if err != nil && !errors.Is(err, ErrDamaged) {
-				t.Errorf("an error of no kind: %v", err)
+				t.Errorf("untyped error: %v", err)
 			}
 		}
 	})
@@ -76,11 +76,11 @@ func FuzzTables(f *testing.F) {
 		path := filepath.Join(t.TempDir(), "file")
 		noError(t, os.WriteFile(path, data, 0o600))
 		if _, err := readTable[Second](path); err != nil && !errors.Is(err, ErrDamaged) {
-			t.Errorf("table: an error of no kind: %v", err)
+			t.Errorf("table: untyped error: %v", err)
 		}
 		if err := readIntervals(path, func(_ float64, h *hdrhistogram.PackedHistogram) { MergeHistogram(nil, h) }); err != nil &&
 			!errors.Is(err, ErrDamaged) {
-			t.Errorf("histogram: an error of no kind: %v", err)
+			t.Errorf("histogram: untyped error: %v", err)
 		}
 	})
 }

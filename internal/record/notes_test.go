@@ -27,13 +27,13 @@ func TestNotes(t *testing.T) {
 	if diff := cmp.Diff(want, read, cmpopts.IgnoreFields(Notes{}, "Changed")); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := WriteNotes(dir, Notes{Note: "of another tab"}); !errors.Is(err, ErrChanged) {
+	if _, err := WriteNotes(dir, Notes{Note: "of another browser tab"}); !errors.Is(err, ErrChanged) {
 		t.Errorf("over a newer revision: %v", err)
 	}
 	entries, err := os.ReadDir(dir)
 	noError(t, err)
 	if len(entries) != 1 {
-		t.Errorf("files were left: %v", entries)
+		t.Errorf("leftover files: %v", entries)
 	}
 }
 

@@ -94,7 +94,7 @@ func TestWriteAndRead(t *testing.T) {
 		noError(t, tw.Second(s))
 	}
 	noError(t, tw.NodeSeconds(nodes...))
-	for _, e := range []Event{events[0], leave, events[2], left} { // written again as it gets on
+	for _, e := range []Event{events[0], leave, events[2], left} { // recorded again on each state change
 		noError(t, tw.Event(e))
 	}
 	noError(t, tw.Topology(topo))
@@ -176,7 +176,7 @@ func TestRunsInOneSecond(t *testing.T) {
 		t.Errorf("latest is %s, want %s", got, names[1])
 	}
 	if !d.Running {
-		t.Error("a run with a writer is not told to be running")
+		t.Error("a run with a writer is not reported as running")
 	}
 }
 
@@ -231,7 +231,7 @@ func TestResumeAfterKill(t *testing.T) {
 		t.Errorf("complete %v, unfinished %v, resumed %v", d.Summary.Complete, d.Unfinished, d.Run.Resumed)
 	}
 	if _, err := Resume(w.Dir(), false); !errors.Is(err, ErrFinished) {
-		t.Errorf("resuming a whole run: %v, want ErrFinished", err)
+		t.Errorf("resuming a complete run: %v, want ErrFinished", err)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestReplacedTrialsAreKept(t *testing.T) {
 	for i, v := range []Verdict{suspect, suspect, {State: Valid}} {
 		finish(t, w, 1, Trial{State: TrialOK, Goodput: float64(i + 1), Verdict: v})
 	}
-	finish(t, w, 1, Trial{State: TrialFailed}) // is worth less
+	finish(t, w, 1, Trial{State: TrialFailed}) // a failed attempt does not replace the result
 	d := open(t, w.Dir())
 	x := d.Summary.Trials[0]
 	want := []Replaced{
@@ -287,7 +287,7 @@ func TestReplacedTrialsAreKept(t *testing.T) {
 func TestTwoWritersOfOneRun(t *testing.T) {
 	w := create(t, 1)
 	if _, err := Resume(w.Dir(), false); !errors.Is(err, ErrBusy) {
-		t.Errorf("resuming a run that runs: %v, want ErrBusy", err)
+		t.Errorf("resuming a running run: %v, want ErrBusy", err)
 	}
 }
 
@@ -335,12 +335,12 @@ func TestOpenErrors(t *testing.T) {
 			noError(t, os.WriteFile(filepath.Join(dir, c.file), []byte(c.text), 0o600))
 			_, err := Open(dir)
 			if !errors.Is(err, c.want) || !strings.Contains(fmt.Sprint(err), c.says) {
-				t.Errorf("got %v, want %v that says %q", err, c.want, c.says)
+				t.Errorf("got %v, want %v with %q", err, c.want, c.says)
 			}
 		})
 	}
 	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("opening nothing: %v", err)
+		t.Errorf("opening a missing directory: %v", err)
 	}
 }
 
@@ -379,11 +379,11 @@ func TestRowsAfterFinish(t *testing.T) {
 	tw := openTrial(t, w, 1)
 	noError(t, tw.Finish(Trial{State: TrialOK}))
 	if err := tw.Second(Second{}); err == nil {
-		t.Error("a second after Finish is accepted")
+		t.Error("a sample after Finish was accepted")
 	}
 	noError(t, tw.Abandon())
 	if len(open(t, w.Dir()).Summary.Trials) != 1 {
-		t.Error("Abandon after Finish took the trial away")
+		t.Error("Abandon after Finish removed the trial")
 	}
 }
 
@@ -408,7 +408,7 @@ func TestFileNames(t *testing.T) {
 func TestSteady(t *testing.T) {
 	quiet := Trial{Interval: 3, Batches: 10}
 	if half, ok := quiet.SteadyInterval(); half != 3 || !ok {
-		t.Errorf("nothing happened: %v, %t", half, ok)
+		t.Errorf("without events: %v, %t", half, ok)
 	}
 	cut := quiet
 	cut.Events = []EventImpact{{Kind: "link_down"}}

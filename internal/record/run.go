@@ -25,7 +25,7 @@ import (
 func DescribeMachine() (Machine, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
-		return Machine{}, fmt.Errorf("asking the kernel for its name: %w", err)
+		return Machine{}, fmt.Errorf("reading the name of the kernel: %w", err)
 	}
 	m := Machine{
 		Name:   unix.ByteSliceToString(u.Nodename[:]),

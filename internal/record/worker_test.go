@@ -82,10 +82,10 @@ func TestRacingAttempts(t *testing.T) {
 		}
 		stands, err := readResult(w.Dir(), 1)
 		if err != nil || stands == nil {
-			t.Fatalf("no result stands: %v", err)
+			t.Fatalf("no valid result: %v", err)
 		}
 		if len(seen) != 1 || seen[0].Attempt != stands.Attempt || stands.Goodput != float64(stands.Outcomes.OK) {
-			t.Fatalf("collected %d results, %+v; %s stands", len(seen), seen, stands.Attempt)
+			t.Fatalf("collected %d results, %+v; the valid one is %s", len(seen), seen, stands.Attempt)
 		}
 		if rest := left(t, w.Dir()); len(rest) > 0 {
 			t.Fatalf("left behind: %q", rest)
@@ -116,7 +116,7 @@ func TestLateAttempt(t *testing.T) {
 	if err := dead[0](late); err != nil {
 		t.Fatal(err)
 	}
-	check("late after the first", 1, 0)
+	check("late, after the first result", 1, 0)
 
 	again, slower := attemptAt(t, work(t, w.Dir()), 1), attemptAt(t, work(t, w.Dir()), 1)
 	if err := again(Trial{State: TrialOK, Goodput: 2}); err != nil {
@@ -126,7 +126,7 @@ func TestLateAttempt(t *testing.T) {
 	if err := errors.Join(dead[1](late), slower(late)); err != nil {
 		t.Fatal(err)
 	}
-	check("late after the second", 2, 1)
+	check("late, after the second result", 2, 1)
 
 	if err := attemptAt(t, work(t, w.Dir()), 2)(Trial{State: TrialOK}); err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestLateAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := dead[2](late); err == nil {
-		t.Error("an attempt ended after the run, and was not told that it was given up")
+		t.Error("an attempt that ended after the run was not reported as abandoned")
 	}
 	if got := open(t, w.Dir()).Summary.Trials; len(got) != 2 || got[0].Goodput != 2 {
 		t.Errorf("after the run: %+v", got)
@@ -190,7 +190,7 @@ func TestCollectAfterACrash(t *testing.T) {
 		t.Fatalf("collected %+v", got)
 	}
 	if _, err := os.Stat(trialDir(w.Dir(), 2)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("half a result stands: %v", err)
+		t.Errorf("a partial result is valid: %v", err)
 	}
 	if got := w.Remaining(); len(got) != 1 || got[0].ID != 2 {
 		t.Errorf("remaining: %+v", got)
@@ -226,17 +226,17 @@ func TestSummaryLag(t *testing.T) {
 	}
 	lands(3, 30)
 	file(30)
-	w.lag.took = time.Hour // as that of a large run
+	w.lag.took = time.Hour // as for a large run
 	lands(1, 10)
 	file(30)
 	if got := open(t, w.Dir()).Summary.Trials; len(got) != 2 || got[0].Goodput != 10 {
-		t.Errorf("readers see %+v", got)
+		t.Errorf("readers got %+v", got)
 	}
 	lands(3, 31)
 	file(10, 31)
 	w.lag.took = time.Hour
 	lands(2, 20)
-	if err := w.Close(); err != nil { // as a kill does
+	if err := w.Close(); err != nil { // like a kill
 		t.Fatal(err)
 	}
 	file(10, 31)

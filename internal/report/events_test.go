@@ -42,7 +42,7 @@ func TestTextShowsEventsAuditsAssertions(t *testing.T) {
 		"history violated",
 		"trial 1: lost_writes == 0 failed (3)", "scan.p95 < 1s failed (not measured)", "1 assertion held"} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
+			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
 	}
 }
@@ -61,12 +61,12 @@ func TestPhasesOfEvents(t *testing.T) {
 	for at, phase := range map[float64]int{19: -1, 20: phaseBefore, 29: phaseBefore, 29.5: phaseDuring, 34: phaseDuring,
 		35: phaseAfter, 49: phaseAfter, 50: -1} {
 		if got := want[1].phase(at); got != phase {
-			t.Errorf("the second from %g is in phase %d, want %d", at, got, phase)
+			t.Errorf("the second that starts at %g is in phase %d, want %d", at, got, phase)
 		}
 	}
 }
 
-// TestPhaseRows reads a stored run: a link is cut while it is measured.
+// TestPhaseRows reads a stored run in which a link is cut during the measurement.
 func TestPhaseRows(t *testing.T) {
 	m := newModel(open(t, "webdata/testdata/two-distances"))
 	rows := m.phaseRows()
@@ -106,7 +106,7 @@ func TestNewResizeRow(t *testing.T) {
 	}
 }
 
-// TestTrialProbeRows parts the jobs before an event from those while it was in force.
+// TestTrialProbeRows separates the jobs before an event from those during the event.
 func TestTrialProbeRows(t *testing.T) {
 	job := func(at, read float64) record.Probe {
 		return record.Probe{StartS: at, DurationS: 0.5, Operations: map[string]record.OperationSummary{
@@ -120,9 +120,9 @@ func TestTrialProbeRows(t *testing.T) {
 		t.Error(diff)
 	}
 	over := 17.0
-	trial.Events[0].RevertedS = &over // the job at 20 s is after it
+	trial.Events[0].RevertedS = &over // before the job at 20 s
 	if got := trialProbeRows(trial)[0]; got.Before != "2.00" || got.During != "30.0" {
-		t.Errorf("of an event that was taken back: %+v", got)
+		t.Errorf("after a reverted event: %+v", got)
 	}
 	trial.Events = nil
 	if got := trialProbeRows(trial)[0]; got.Before != noFigure || got.During != "4.00" {

@@ -10,8 +10,8 @@ import (
 // The advice follows from the most frequent reason for suspicion, if it concerns the machine.
 func TestCommonRemedy(t *testing.T) {
 	for name, tt := range map[string]struct {
-		kinds [][]string // of the trials
-		want  string     // the beginning
+		kinds [][]string // kinds of reasons of each trial
+		want  string     // prefix of the advice
 	}{
 		"late twice, full once": {[][]string{{"driver-late", "emulator-late"}, {"steal"}, {"host-cpu"}}, "CPU time was delayed"},
 		"full":                  {[][]string{{"host-cpu"}, {"driver-cpu", "driver-late"}}, "CPU saturated"},
@@ -41,9 +41,9 @@ func TestRealLinkFinding(t *testing.T) {
 		trial(20.3, &record.LinkSeen{Sent: 100, Lost: 1, MedianMS: 20.6, P99MS: 25}),
 	}
 	m := &model{cells: []*cell{{used: trials}}}
-	said := m.trustFinding()
-	if len(said) != 2 || !strings.HasPrefix(said[0], "Real links, not emulated: 1,") ||
-		!strings.Contains(said[0], "20.20 – 20.60 ms") || !strings.HasPrefix(said[1], "2 measurements of links") {
-		t.Errorf("%q", said)
+	findings := m.trustFinding()
+	if len(findings) != 2 || !strings.HasPrefix(findings[0], "Real links, not emulated: 1,") ||
+		!strings.Contains(findings[0], "20.20 – 20.60 ms") || !strings.HasPrefix(findings[1], "2 measurements of links") {
+		t.Errorf("%q", findings)
 	}
 }

@@ -25,12 +25,12 @@ type fixture struct {
 	workloads   []string
 	scales      []float64
 	repetitions int
-	seconds     int // of each trial
-	suspect     int // ID of a trial, 0 for none
+	seconds     int // duration of each trial
+	suspect     int // ID of the suspect trial, 0 for none
 	failed      int
-	only        int // trials that ended; 0 is all
+	only        int // number of finished trials; 0 for all
 	hostile     string
-	change      func(*record.Trial) // of each trial that measured; nil for none
+	change      func(*record.Trial) // applied to each measured trial, if not nil
 }
 
 var azure = []string{"Melbourne", "Sydney", "Canberra", "Pune", "Singapore", "Seoul", "Dubai", "Virginia"}
@@ -135,7 +135,7 @@ func (f fixture) makeIn(t testing.TB, parent string) string {
 			tw, err := w.OpenTrial(p.ID)
 			must(t, err)
 			must(t, tw.Second(record.Second{T: 0, OK: 1}))
-			return w.Dir() // as a kill leaves it
+			return w.Dir() // unfinished, as after a kill
 		}
 		f.trial(t, w, p)
 	}

@@ -34,7 +34,7 @@ func TestCellsShareLeadingOperation(t *testing.T) {
 			mains = append(mains, o.name)
 		}
 		if mains[0] != mains[1] {
-			t.Errorf("%s: the cells are told by %v", name, mains)
+			t.Errorf("%s: the cells are compared by %v", name, mains)
 		}
 		if got := strings.Join(m.latencyFinding(), " "); !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %q, want %q in it", name, got, tt.want)

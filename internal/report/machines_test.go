@@ -21,14 +21,14 @@ func TestCalibrations(t *testing.T) {
 		return m
 	}
 	if m := run(1000); m.calibrationFinding() != nil || m.machineFacts() != nil {
-		t.Error("one machine is compared with others")
+		t.Error("a single machine is compared with others")
 	}
 	if got := strings.Join(run(1000, 1150).calibrationFinding(), ""); !strings.Contains(got, "h2 (+15 % driver operations") ||
 		strings.Contains(got, "h1") {
-		t.Errorf("of two machines: %q", got)
+		t.Errorf("table of two machines: %q", got)
 	}
 	if got := run(1000, 1020, 1010).calibrationFinding(); got != nil {
-		t.Errorf("machines that are alike: %v", got)
+		t.Errorf("equal machines: %v", got)
 	}
 	m := run(1000, 1010, 600)
 	if got := strings.Join(m.calibrationFinding(), ""); !strings.Contains(got, "h3 (-40 % driver operations") || strings.Contains(got, "h1") {
@@ -63,7 +63,7 @@ func TestMachinesFinding(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		model *model
-		want  string // "" for nothing said
+		want  string // "" for no finding
 	}{
 		"machines alike":      {grid(1), ""},
 		"one is half as fast": {grid(0.5), "machines explain more of the variation than cells"},

@@ -59,7 +59,7 @@ func TestNarrowTerminal(t *testing.T) {
 	for _, width := range []int{100, 80, 60} {
 		for line := range strings.Lines(text(t, dir, TextOptions{Width: width})) {
 			if strings.Contains(line, "──") && utf8.RuneCountInString(line) > width+1 {
-				t.Errorf("at width %d the table takes %d", width, utf8.RuneCountInString(line)-1)
+				t.Errorf("at width %d the table is %d wide", width, utf8.RuneCountInString(line)-1)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func TestTextOfVariants(t *testing.T) {
 			for _, o := range []TextOptions{{}, {Trials: true, Width: 80}} {
 				out := text(t, dir, o)
 				if !strings.Contains(out, "quickstart") || !strings.Contains(out, "──") {
-					t.Errorf("no table of quickstart:\n%s", out)
+					t.Errorf("the table of quickstart is missing:\n%s", out)
 				}
 			}
 		})
@@ -45,16 +45,16 @@ func TestTextOfVariants(t *testing.T) {
 
 func TestNewFigures(t *testing.T) {
 	f := NewFigures(open(t, smallRun(t)))
-	said := strings.Join(f.Findings, "\n")
+	findings := strings.Join(f.Findings, "\n")
 	for _, e := range f.Environment {
-		said += "\n" + e.Name + ": " + e.Value
+		findings += "\n" + e.Name + ": " + e.Value
 	}
 	for _, want := range []string{
 		"Throughput of workload A falls 4.7× from 0.2 × the distances to 1 × the distances",
 		"AMD EPYC 7B13", "the kernel has no netem", "redis: 7.0.15",
 	} {
-		if !strings.Contains(said, want) {
-			t.Errorf("no %q in\n%s", want, said)
+		if !strings.Contains(findings, want) {
+			t.Errorf("%q is missing in\n%s", want, findings)
 		}
 	}
 	if f.RerunCommand != "skerry run quickstart.yaml" || f.Tally.Valid != 16 || f.Tally.Planned != 18 || f.Unfinished != "" {
@@ -75,12 +75,12 @@ func TestBoundColumns(t *testing.T) {
 		out := text(t, dir, o)
 		head := strings.Fields(strings.ReplaceAll(strings.ReplaceAll(out, "bound by", "bound-by"), "p99 made by", "p99-made-by"))
 		if !slices.Contains(head, "bound-by") || !slices.Contains(head, "p99-made-by") || !strings.Contains(out, "target    disk         valid") {
-			t.Errorf("the table does not say it:\n%s", out)
+			t.Errorf("the table lacks the bottleneck:\n%s", out)
 		}
 	}
 	if out := text(t, dir, TextOptions{}); !strings.Contains(out,
 		"The main cause of the 99th percentile response time was disk: 80 ms. The machine causes it, not the database.") {
-		t.Errorf("no finding:\n%s", out)
+		t.Errorf("the finding is missing:\n%s", out)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestHostileNamesAreSanitized(t *testing.T) {
 	for _, o := range []TextOptions{{}, {Trials: true}, {Width: 80}} {
 		out := text(t, dir, o)
 		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }); i >= 0 {
-			t.Errorf("the text holds %q", out[i:i+4])
+			t.Errorf("the text contains %q", out[i:i+4])
 		}
 	}
 }
@@ -104,7 +104,7 @@ func TestRunsWithoutTrials(t *testing.T) {
 			must(t, err)
 			defer w.Close()
 			if out := text(t, w.Dir(), TextOptions{}); !strings.Contains(out, "no trial has ended yet") {
-				t.Errorf("the text does not say that there is nothing:\n%s", out)
+				t.Errorf("the text does not report that there are no trials:\n%s", out)
 			}
 		})
 	}
@@ -119,8 +119,8 @@ func TestAllTrialsFailed(t *testing.T) {
 		must(t, err)
 		must(t, tw.Finish(record.Trial{State: record.TrialFailed, Error: "no cluster"}))
 	}
-	if out := text(t, w.Dir(), TextOptions{}); strings.Count(out, "no cluster") != 1+18 { // the head tells of the first
-		t.Errorf("not every failure is told:\n%s", out)
+	if out := text(t, w.Dir(), TextOptions{}); strings.Count(out, "no cluster") != 1+18 { // the head reports the first failure
+		t.Errorf("not every failure is reported:\n%s", out)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestDamagedTrialFiles(t *testing.T) {
 		must(t, os.WriteFile(filepath.Join(dir, "trials", "1", name), []byte("damage\n"), 0o600))
 	}
 	if out := text(t, dir, TextOptions{}); !strings.Contains(out, "note: ") || !strings.Contains(out, "READ.response.hdr") {
-		t.Errorf("the text does not say what could not be read:\n%s", out)
+		t.Errorf("the text does not report the unreadable parts:\n%s", out)
 	}
 }
 
@@ -142,6 +142,6 @@ func TestJSONEqualsSummary(t *testing.T) {
 	want, err := os.ReadFile(filepath.Join(dir, "summary.json"))
 	must(t, err)
 	if b.String() != string(want) {
-		t.Error("what is printed is not summary.json")
+		t.Error("the output differs from summary.json")
 	}
 }

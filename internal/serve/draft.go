@@ -32,7 +32,7 @@ type Form struct {
 	Workloads  []string         `json:"workloads"`
 	Offers     []event.Offer    `json:"offers"`
 	BadDays    []draft.Day      `json:"bad_days"`
-	// Starts reports whether this server starts jobs. Folder is where it saves files.
+	// Starts reports whether this server starts jobs. Folder is the folder of saved files.
 	Starts bool   `json:"starts"`
 	Folder string `json:"folder"`
 }
@@ -193,7 +193,7 @@ type Choice struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// choicePolicy isolates an answer in an origin of its own, like reportPolicy. The page's refresh
+// choicePolicy isolates an answer in a separate origin, like reportPolicy. The page's refresh
 // needs allow-scripts, but no script is allowed to load.
 const choicePolicy = "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action " +
 	"'none'; frame-ancestors 'none'"

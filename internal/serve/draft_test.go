@@ -64,7 +64,7 @@ func TestDraftExperimentIsValid(t *testing.T) {
 		t.Errorf("a misspelt key: %+v", wrong)
 	}
 	if code := b.send(http.MethodPut, "/api/experiment", Text{Text: wrong.Text}, nil); code != http.StatusBadRequest {
-		t.Errorf("what is not valid was saved: %d", code)
+		t.Errorf("an invalid experiment was saved: %d", code)
 	}
 	var s Saved
 	if code := b.send(http.MethodPut, "/api/experiment", Text{Text: c.Text}, &s); code != http.StatusOK ||
@@ -75,7 +75,7 @@ func TestDraftExperimentIsValid(t *testing.T) {
 		t.Error(v.Err())
 	}
 	if code := b.send(http.MethodPost, "/api/job", Text{Text: c.Text}, nil); code != http.StatusConflict {
-		t.Errorf("a server without Launch starts a run: %d", code)
+		t.Errorf("a server without Launch started a run: %d", code)
 	}
 	d := draft.DefaultExperiment()
 	d.Events = []draft.Event{{Offer: "isolate"}}
@@ -94,7 +94,7 @@ func TestSaveKeepsForeignFiles(t *testing.T) {
 	file := filepath.Join(b.server.Experiments, "my-question.yaml")
 	put := func(text string) int { return b.send(http.MethodPut, "/api/experiment", Text{Text: text}, nil) }
 	if put(text) != http.StatusOK || put(text+"# again\n") != http.StatusOK {
-		t.Error("its own file is not replaced")
+		t.Error("the server's own file was not replaced")
 	}
 	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestStarting(t *testing.T) {
 		}
 	}
 	if code, _, _ := b.request(http.MethodDelete, "/api/job", "", "Origin: http://evil.example"); code != http.StatusForbidden {
-		t.Errorf("another site stops runs: %d", code)
+		t.Errorf("another site stopped a run: %d", code)
 	}
 	if code := b.send(http.MethodPost, "/api/job", Text{Text: text}, nil); code != http.StatusAccepted {
 		t.Fatalf("%d", code)
@@ -203,7 +203,7 @@ func TestCommandEventsNeedLoopback(t *testing.T) {
 	if b.send(http.MethodPost, "/api/validate", Text{Text: text}, &c); !c.Valid ||
 		!slices.Contains(c.Notes, "runs on this machine: event drain, do: ./drain.sh") ||
 		!slices.Contains(c.Notes, "runs on this machine: event drain, undo: ./undrain.sh") {
-		t.Errorf("the plan has no commands: %+v", c)
+		t.Errorf("the plan lists no commands: %+v", c)
 	}
 	var refused live.Refusal
 	code := b.send(http.MethodPost, "/api/job", Text{Text: text}, &refused)

@@ -27,17 +27,17 @@ func TestCrossSiteChangesAreRejected(t *testing.T) {
 	path := "/api/runs/" + name + "/events"
 	csrf := csrfHeader + ": " + b.server.csrf
 	tests := map[string][]string{
-		"without anything":                    nil,
-		"a form of another site":              {"Content-Type: text/plain", "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"},
-		"a script of another site":            {csrf, "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"},
-		"a page of another port":              {csrf, "Origin: http://127.0.0.1:1", "Sec-Fetch-Site: same-site"},
-		"an old browser on another site":      {csrf, "Origin: http://evil.example"},
-		"without origin":                      {csrf, "Origin: null"},
-		"a name made to point here":           {csrf, "Host: evil.example", "Origin: http://evil.example", "Sec-Fetch-Site: same-origin"},
-		"a page of before the last restart":   {csrfHeader + ": of another server", "Sec-Fetch-Site: same-origin"},
-		"a page that knows no csrf":           {"Sec-Fetch-Site: same-origin", "Origin: " + b.http.URL},
-		"a csrf that is a prefix of this":     {csrfHeader + ": " + b.server.csrf[:5], "Sec-Fetch-Site: same-origin"},
-		"a csrf in another letter case of it": {csrfHeader + ": " + strings.ToLower(b.server.csrf), "Sec-Fetch-Site: same-origin"},
+		"without anything":                      nil,
+		"a form of another site":                {"Content-Type: text/plain", "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"},
+		"a script of another site":              {csrf, "Origin: http://evil.example", "Sec-Fetch-Site: cross-site"},
+		"a page of another port":                {csrf, "Origin: http://127.0.0.1:1", "Sec-Fetch-Site: same-site"},
+		"an old browser on another site":        {csrf, "Origin: http://evil.example"},
+		"without origin":                        {csrf, "Origin: null"},
+		"a rebound name":                        {csrf, "Host: evil.example", "Origin: http://evil.example", "Sec-Fetch-Site: same-origin"},
+		"a page from before the last restart":   {csrfHeader + ": of another server", "Sec-Fetch-Site: same-origin"},
+		"a page without a CSRF token":           {"Sec-Fetch-Site: same-origin", "Origin: " + b.http.URL},
+		"a prefix of the CSRF token":            {csrfHeader + ": " + b.server.csrf[:5], "Sec-Fetch-Site: same-origin"},
+		"the CSRF token in another letter case": {csrfHeader + ": " + strings.ToLower(b.server.csrf), "Sec-Fetch-Site: same-origin"},
 	}
 	for who, headers := range tests {
 		code, _, body := b.request(http.MethodPost, path, cut, headers...)
@@ -77,7 +77,7 @@ func TestCrossSiteReadsAreRejected(t *testing.T) {
 	}
 	for _, host := range []string{"localhost", "localhost:8090", "127.0.0.1", "127.0.0.1:1", "[::1]:8090", "[::1]"} {
 		if code, _, _ := b.request(http.MethodGet, "/api/runs", "", "Host: "+host); code != http.StatusOK {
-			t.Errorf("by the name %s: %d", host, code)
+			t.Errorf("request for host %s: %d", host, code)
 		}
 	}
 	if code, _, _ := b.request(http.MethodGet, "/", "", "Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate"); code != http.StatusOK {
@@ -106,7 +106,7 @@ func TestToken(t *testing.T) {
 	name := b.run("x", true)
 	for _, path := range []string{"/api/runs", "/api/session", "/metrics", "/assets/a.js", "/runs/" + name + "/report", "/api/runs/" + name} {
 		for who, headers := range map[string][]string{
-			"without": nil, "a wrong one": {"Authorization: Bearer 0123456789abcdef0124"}, "half of it": {"Authorization: Bearer " + token[:8]},
+			"without": nil, "a wrong token": {"Authorization: Bearer 0123456789abcdef0124"}, "half of the token": {"Authorization: Bearer " + token[:8]},
 			"a wrong cookie":      {"Cookie: " + b.server.cookieName() + "=x"},
 			"the token as cookie": {"Cookie: " + b.server.cookieName() + "=" + token}, "another scheme": {"Authorization: Basic " + token},
 		} {
@@ -205,6 +205,6 @@ func TestServeEnds(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("it goes on")
+		t.Fatal("it continues")
 	}
 }

@@ -16,7 +16,7 @@ func TestMetrics(t *testing.T) {
 	b := newBench(t, "")
 	b.run("ended", true)
 	if code, _, body := b.request(http.MethodGet, "/metrics", ""); code != http.StatusOK || strings.Contains(body, "skerry_") {
-		t.Errorf("while nothing runs: %d %s", code, body)
+		t.Errorf("without a running run: %d %s", code, body)
 	}
 	feed, name := b.live("x")
 	measure(feed, nil)
@@ -46,7 +46,7 @@ func TestMetrics(t *testing.T) {
 	}
 	for _, s := range allSeries {
 		if !strings.Contains(body, "# TYPE "+s.fullName()+" ") && s.name != elapsed.name {
-			t.Errorf("%s is never told", s.fullName())
+			t.Errorf("%s is never exported", s.fullName())
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	metric := regexp.MustCompile(`skerry_[a-z_]+`)
-	asked := 0
+	expressions := 0
 	for _, p := range grafana.Panels {
 		if p.Title == "" {
 			t.Error("a panel without a title")
@@ -95,7 +95,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 				t.Errorf("%s asks for none of our metrics: %s", p.Title, target.Expr)
 			}
 			for _, name := range found {
-				if asked++; !slices.Contains(names, name) {
+				if expressions++; !slices.Contains(names, name) {
 					t.Errorf("%s: there is no metric %s", p.Title, name)
 				}
 			}
@@ -103,10 +103,10 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 	for _, name := range metric.FindAllString(string(file), -1) { // variables and annotations too
 		if !slices.Contains(names, name) {
-			t.Errorf("there is no metric %s", name)
+			t.Errorf("unknown metric %s", name)
 		}
 	}
-	if asked < 10 {
-		t.Errorf("%d expressions", asked)
+	if expressions < 10 {
+		t.Errorf("%d expressions", expressions)
 	}
 }

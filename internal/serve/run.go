@@ -174,7 +174,7 @@ func (s *Server) trial(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// reportPolicy isolates a report in an origin of its own, so that a foreign run directory cannot
+// reportPolicy isolates a report in a separate origin, so that a foreign run directory cannot
 // access this server.
 const reportPolicy = "sandbox allow-scripts allow-downloads allow-modals; default-src 'none'; script-src 'unsafe-inline'; " +
 	"style-src 'unsafe-inline'; " +

@@ -43,7 +43,7 @@ type Entry struct {
 	Notes  record.Notes       `json:"notes"`
 }
 
-// State is how far a run is.
+// State is the progress of a run.
 type State string
 
 const (

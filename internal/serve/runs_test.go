@@ -61,7 +61,7 @@ func TestList(t *testing.T) {
 	b := newBench(t, "")
 	var none []Entry
 	if b.get("/api/runs", &none); none == nil || len(none) != 0 {
-		t.Errorf("of an empty folder: %v", none)
+		t.Errorf("runs of an empty folder: %v", none)
 	}
 	whole := b.run("whole", true, record.Valid, record.Suspect)
 	killed := b.run("killed", false, record.Valid)
@@ -77,7 +77,7 @@ func TestList(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, whole, "summary.json"), []byte(`{"schema": "skerry/summary/v1", "tri`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the second time from what is known
+	for range 2 { // the second time from the cache
 		var list []Entry
 		b.get("/api/runs", &list)
 		got := map[string]Entry{}
@@ -96,7 +96,7 @@ func TestList(t *testing.T) {
 		if diff := cmp.Diff(want, states); diff != "" {
 			t.Fatal(diff)
 		}
-		e := got[whole] // its damaged summary is got around
+		e := got[whole] // read despite its damaged summary
 		if diff := cmp.Diff(map[string]int{record.Valid: 1, record.Suspect: 1}, e.Trials); diff != "" {
 			t.Error(diff)
 		}
@@ -206,7 +206,7 @@ func TestFilesAreCompressed(t *testing.T) {
 		}
 	}
 	if code, _, _ := b.request(http.MethodGet, "/assets/none.js", ""); code != http.StatusNotFound {
-		t.Errorf("a file that is missing: %d", code)
+		t.Errorf("a missing file: %d", code)
 	}
 }
 
@@ -223,7 +223,7 @@ func TestNotes(t *testing.T) {
 	if code, body := put(`{"revision": 0, "note": "slow disk", "tags": ["baseline"]}`); code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)
 	}
-	if code, body := put(`{"revision": 0, "note": "of another tab"}`); code != http.StatusConflict ||
+	if code, body := put(`{"revision": 0, "note": "of another browser tab"}`); code != http.StatusConflict ||
 		!strings.Contains(body, "changed concurrently") {
 		t.Errorf("over a newer revision: %d %s", code, body)
 	}
@@ -259,7 +259,7 @@ func TestReport(t *testing.T) {
 	b.file("bad/run.json", `{"schema": "skerry/run/v9"}`)
 	if code, _, body := b.request(http.MethodGet, "/runs/bad/report", ""); code != http.StatusUnprocessableEntity ||
 		!strings.Contains(body, "newer skerry") {
-		t.Errorf("of a newer skerry: %d %s", code, body)
+		t.Errorf("a run of a newer skerry: %d %s", code, body)
 	}
 }
 
@@ -276,9 +276,9 @@ func TestCompare(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	if code, _, body := b.request(http.MethodGet, "/api/compare?a="+one+"&b="+two+"&a_cell=7&b_cell=1", ""); code != http.StatusBadRequest {
-		t.Errorf("a cell that is not there: %d %s", code, body)
+		t.Errorf("a missing cell: %d %s", code, body)
 	}
-	renamed := one + "-kept" // by hand: the record has the old name
+	renamed := one + "-kept" // renamed by hand: the record has the old name
 	if err := os.Rename(filepath.Join(b.dir, one), filepath.Join(b.dir, renamed)); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func TestCompare(t *testing.T) {
 		t.Errorf("a run that was renamed: %+v", r)
 	}
 	if code, _, body := b.request(http.MethodGet, "/api/runs/"+r.Pairs[0].A.Run+"/trials/1", ""); code != http.StatusOK {
-		t.Errorf("its series: %d %s", code, body)
+		t.Errorf("series of the renamed run: %d %s", code, body)
 	}
 	one = renamed
 	empty := b.run("empty", false)
@@ -305,7 +305,7 @@ func measure(f *live.Feed, fire live.Fire) {
 		Links: []live.Link{live.NewLink("a~b", "a", hostile, q, q)}})
 	f.SetMeasuring(time.Now(), fire)
 	f.AddSecond(record.Second{T: 0, Length: 1, OK: 120, ServiceP50: 1500})
-	f.AddNodes([]record.NodeSecond{{Node: "a", CPU: 0.4}, {Node: hostile}, {Node: "@host"}}) // of a sampler that was held up
+	f.AddNodes([]record.NodeSecond{{Node: "a", CPU: 0.4}, {Node: hostile}, {Node: "@host"}}) // a delayed sample
 	f.AddNodes([]record.NodeSecond{{Node: "a", CPU: 0.5, Memory: 1 << 20}, {Node: hostile}, {Node: "@host", CPU: 1.5}})
 	f.AddEvent(record.Event{ID: 1, Kind: "kill", State: record.EventActive})
 }
@@ -370,22 +370,22 @@ func TestFollow(t *testing.T) {
 	} {
 		_, lines, _ := back()
 		if _, kind, data := next(lines); kind != string(live.KindSecond) || !strings.Contains(data, `"ok":7`) {
-			t.Errorf("after its return: %s %s", kind, data)
+			t.Errorf("after the reconnect: %s %s", kind, data)
 		}
 	}
 	ended := b.run("ended", true)
 	if code, _, body := b.request(http.MethodGet, "/api/runs/"+ended+"/live", ""); code != http.StatusNotFound ||
 		!strings.Contains(body, "not running") {
-		t.Errorf("of a run that has ended: %d %s", code, body)
+		t.Errorf("the stream of a finished run: %d %s", code, body)
 	}
 	if code, _, body := b.request(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusConflict {
-		t.Errorf("an event while nothing measures: %d %s", code, body)
+		t.Errorf("an event outside a measurement: %d %s", code, body)
 	}
 	feed.SetMeasuring(time.Now(), func(context.Context, event.Event) (record.Event, error) {
 		return record.Event{}, fmt.Errorf("%w: no", event.ErrInvalid)
 	})
 	if code, _, body := b.request(http.MethodPost, "/api/runs/"+name+"/events", cut, b.own()...); code != http.StatusBadRequest ||
 		!strings.Contains(body, "invalid event") {
-		t.Errorf("an event that cannot be: %d %s", code, body)
+		t.Errorf("an impossible event: %d %s", code, body)
 	}
 }

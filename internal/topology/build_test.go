@@ -55,7 +55,7 @@ func TestBuild(t *testing.T) {
 			"A~C": {{Latency: 10 * time.Microsecond, Bandwidth: 6e6}, {Latency: 10 * time.Microsecond, Bandwidth: 9e6}},
 			"B~C": {{Latency: 15 * ms, Bandwidth: 8e6}, {Latency: 15 * ms, Bandwidth: 1e9}},
 		}, "A B C"},
-		{"half a matrix inline, from us", "matrix:\n  latency: |\n    us, A, B\n    A, , \n    B, 500,\n", nil,
+		{"half a matrix inline, in us", "matrix:\n  latency: |\n    us, A, B\n    A, , \n    B, 500,\n", nil,
 			map[string][2]link.Quality{"A~B": both(link.Quality{Latency: 250 * time.Microsecond})}, "A B"},
 		{"coordinates", "sites: [{name: A, lat: 0, lon: 0}, {name: B, lat: 0, lon: 1}]\ndistance: {detour: 2}", nil,
 			map[string][2]link.Quality{"A~B": both(link.Quality{Latency: propagationDelay(greatCircleKm(point{0, 0}, point{0, 1}), 2)})}, "A B"},

@@ -24,7 +24,7 @@ func TestScale(t *testing.T) {
 		t.Errorf("within a site: %v", got)
 	}
 	if got := quality(base, "A-1~B")[0].Latency; got != 5*time.Millisecond {
-		t.Errorf("the topology that was scaled changed to %v", got)
+		t.Errorf("scaling changed the original topology to %v", got)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestWithClient(t *testing.T) {
 	own := azure
 	own.Nodes = append([]Node{{Name: "me", Site: "Pune", Role: Client}}, azure.Nodes...)
 	if got, err := WithClient(own, ""); err != nil || len(got.Nodes) != 9 {
-		t.Errorf("a topology with a client of its own: %d nodes, %v", len(got.Nodes), err)
+		t.Errorf("a topology with its own client: %d nodes, %v", len(got.Nodes), err)
 	}
 }
 

@@ -38,7 +38,7 @@ func TestMesh(t *testing.T) {
 			}
 			for _, l := range got.Links {
 				if seen[l.ID] {
-					t.Errorf("two links are called %s", l.ID)
+					t.Errorf("two links have the name %s", l.ID)
 				}
 				seen[l.ID] = true
 				if joined.unite(index[l.A], index[l.B]) {
@@ -54,7 +54,7 @@ func TestMesh(t *testing.T) {
 						t.Errorf("first link %s differs from the matrix:\n%s", first, diff)
 					}
 				case !strings.HasPrefix(l.ID, LinkID(l.A, l.B)+"#"):
-					t.Errorf("a redundant link of %s is called %s", first, l.ID)
+					t.Errorf("a redundant link of %s has the name %s", first, l.ID)
 				case !seen[first]:
 					t.Errorf("%s is redundant to none", l.ID)
 				case l.AB.Latency < least || l.AB.Latency > most || l.AB.Bandwidth < 111e6 || l.AB.Bandwidth > 995e6:
@@ -77,10 +77,10 @@ func TestMeshIsReproducible(t *testing.T) {
 		return got
 	}
 	if diff := cmp.Diff(mesh(7), mesh(7)); diff != "" {
-		t.Errorf("the same seed gave two meshes:\n%s", diff)
+		t.Errorf("the same seed gave different meshes:\n%s", diff)
 	}
 	if cmp.Equal(mesh(7), mesh(8)) {
-		t.Error("two seeds gave one mesh")
+		t.Error("two seeds gave the same mesh")
 	}
 }
 
@@ -130,14 +130,14 @@ func TestUnnamedParallelLink(t *testing.T) {
 
 func TestMeshMistakes(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"too few to join", "from: azure8\nmesh: {links: 6}", "cannot connect 8 nodes"},
+		{"too few links", "from: azure8\nmesh: {links: 6}", "cannot connect 8 nodes"},
 		{"a name twice", "nodes: [A, B]\nlinks:\n- {name: x, between: [A, B], rtt: 1ms}\n- {name: x, between: [A, B], rtt: 2ms}", "duplicate link ID"},
-		{"a name that is none", "nodes: [A, B]\nlinks:\n- {name: 'x y', between: [A, B], rtt: 1ms}", "invalid link name"},
+		{"an invalid name", "nodes: [A, B]\nlinks:\n- {name: 'x y', between: [A, B], rtt: 1ms}", "invalid link name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := build(t, tt.text, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v does not say %q", err, tt.want)
+				t.Errorf("error %v does not contain %q", err, tt.want)
 			}
 		})
 	}

@@ -15,27 +15,27 @@ func TestBadTopologies(t *testing.T) {
 	}
 	tests := []struct {
 		name, text string
-		want       []string // parts of the message
+		want       []string // substrings of the message
 	}{
 		{"unknown preset", "from: azur8", []string{"t.yaml:1:7: from: unknown preset \"azur8\"", `did you mean "azure8"?`}},
 		{"no file", "from: x/y.yaml", []string{"t.yaml:1:7: from: topology file", "x/y.yaml"}},
 		{"a circle", "from: t.yaml", []string{"form a cycle"}},
 		{"ring of one", "from: ring:1", []string{"ring supports 2 to 4096 nodes"}},
-		{"ring of what", "from: ring", []string{`unknown preset "ring"`, "write ring:N"}},
+		{"ring without a size", "from: ring", []string{`unknown preset "ring"`, "write ring:N"}},
 		{"pair of three", "from: pair:3", []string{"write pair"}},
 		{"preset option", "from: 'ring:3,bandwith=3mbit'", []string{`unknown key "bandwith"; did you mean "bandwidth"?`}},
 		{"nothing", "name: x", []string{"the topology has no nodes", "azure8"}},
 		{"site twice", "sites: [A, A]", []string{`t.yaml:1:12: sites[1]: duplicate site "A"`}},
 		{"node twice", "nodes: [a, {name: a}]", []string{`nodes[1]: duplicate node "a"`}},
-		{"node by chance twice", "sites: [{name: a, nodes: 2}, a-1]\ndefaults: {rtt: 1ms}", []string{`duplicate node name "a-1"`}},
+		{"accidentally duplicate node", "sites: [{name: a, nodes: 2}, a-1]\ndefaults: {rtt: 1ms}", []string{`duplicate node name "a-1"`}},
 		{"bad name", "sites: ['a b']", []string{`sites[0]: invalid site name "a b"`}},
 		{"a blank in a matrix", matrix("ms,New York,B", "New York,0,10", "B,,0"), []string{`invalid site name "New York"; use letters, digits`}},
 		{"long name", "sites: [" + strings.Repeat("x", 32) + "]", []string{"has 32 bytes, at most 29 are allowed"}},
-		{"node at no site", "sites: [Oslo]\nnodes: [{name: n, site: Olso}]", []string{`nodes[0].site: node "n" is at the unknown site "Olso"; did you mean "Oslo"?`}},
+		{"node at an unknown site", "sites: [Oslo]\nnodes: [{name: n, site: Olso}]", []string{`nodes[0].site: node "n" is at the unknown site "Olso"; did you mean "Oslo"?`}},
 		{"latitude", "sites: [{name: A, lat: 91, lon: 0}]", []string{"t.yaml:1:24: sites[0].lat: 91 is too large, the maximum is 90"}},
-		{"half a place", "sites: [{name: A, lat: 1}]", []string{"only one of lat and lon"}},
+		{"half a position", "sites: [{name: A, lat: 1}]", []string{"only one of lat and lon"}},
 		{"no distance", "sites: [A, B]", []string{"no latency between the sites A and B", "defaults.rtt"}},
-		{"link to nowhere", "nodes: [a, b]\nlinks: [{between: [a, bb], rtt: 1ms}]", []string{`t.yaml:2:23: links[0].between[1]: "bb" is neither a node nor a site`, "known are a, b"}},
+		{"link to an unknown node", "nodes: [a, b]\nlinks: [{between: [a, bb], rtt: 1ms}]", []string{`t.yaml:2:23: links[0].between[1]: "bb" is neither a node nor a site`, "known are a, b"}},
 		{"link to itself", "nodes: [a, b]\nlinks: [{between: [a, a], rtt: 1ms}]", []string{"both ends of the link are a"}},
 		{"link without latency", "nodes: [a, b]\nlinks: [{between: [a, b], bandwidth: 1mbit}]", []string{"the link between a and b has no latency"}},
 		{"jitter beyond the latency", "sites: [A, B]\ndefaults: {rtt: 10ms, jitter: 20ms, distribution: uniform}",
@@ -59,8 +59,8 @@ func TestBadTopologies(t *testing.T) {
 		{"no such unit", matrix("parsec,A,B", "A,0,1", "B,,0"), []string{`the corner has "parsec", which is not a unit of the cells`}},
 		{"an empty table", "matrix: {latency: \"\\n\"}", []string{"the matrix is empty"}},
 		{"no such table", "matrix: {latency: l.csv}", []string{"matrix.latency: reading the matrix", "no such file"}},
-		{"strange site in a table", matrix("ms,A,Sidney", "A,0,1", "Sidney,1,0") + "sites: [A, Sydney]", []string{`the matrix names the unknown site "Sidney"; did you mean "Sydney"?`}},
-		{"a cell of no bandwidth", "sites: [A, B]\ndefaults: {rtt: 1ms}\nmatrix:\n  bandwidth: |\n    mbit,A,B\n    A,,0\n    B,,\n", []string{"from A to B: out of range: a bandwidth of 0"}},
+		{"unknown site in a table", matrix("ms,A,Sidney", "A,0,1", "Sidney,1,0") + "sites: [A, Sydney]", []string{`the matrix names the unknown site "Sidney"; did you mean "Sydney"?`}},
+		{"a cell with bandwidth 0", "sites: [A, B]\ndefaults: {rtt: 1ms}\nmatrix:\n  bandwidth: |\n    mbit,A,B\n    A,,0\n    B,,\n", []string{"from A to B: out of range: a bandwidth of 0"}},
 		{"too many links", "sites: [{name: A, nodes: 500}]", []string{"more than 100000 links"}},
 	}
 	once := map[string]bool{"bad name": true, "a blank in a matrix": true, "halves differ": true, "three pairs differ": true, "text in the corner": true}
@@ -81,7 +81,7 @@ func TestBadTopologies(t *testing.T) {
 			}
 			for _, p := range ps {
 				if p.Pos.Source == nil {
-					t.Errorf("%q has no place", p.Message)
+					t.Errorf("%q has no position", p.Message)
 				}
 			}
 		})

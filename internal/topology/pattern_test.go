@@ -28,7 +28,7 @@ func TestMatch(t *testing.T) {
 		}
 	}
 	if _, _, err := Match("Pune~[", "", "Pune", "Sydney"); err == nil {
-		t.Error("a pattern that cannot be is an error")
+		t.Error("an impossible pattern gives an error")
 	}
 	links := []Link{{ID: "Pune~Sydney", A: "Pune", B: "Sydney"}}
 	if got := NearestLink("Sydnee~Pune", links); got != "Sydney~Pune" {

@@ -77,7 +77,7 @@ type Service struct {
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
 	Members string `json:"members"`
-	// Auto says that host-port takes its ports from the range.
+	// Auto means that host-port uses ports from the range.
 	Auto    bool          `json:"auto,omitempty"`
 	Publish map[int]int   `json:"publish,omitempty"` // by the container's port
 	Low     int           `json:"low"`               // first port of the range

@@ -7,8 +7,8 @@ import (
 	"skerry/systems/consensus"
 )
 
-// TestMaxAge has a member be away for longer than the log waits: what it lacks is dropped
-// though there is room, and it gets a state when it is back.
+// TestMaxAge stops a member for longer than the log keeps entries for it. The leader drops the missing
+// entries although there is room, and the member receives a snapshot when it returns.
 func TestMaxAge(t *testing.T) {
 	g := newGroup(t, three, func(cfg *consensus.Config) { cfg.MaxAge = 400 * time.Millisecond })
 	g.propose(g.leader(), 0, 10)
@@ -21,17 +21,17 @@ func TestMaxAge(t *testing.T) {
 	had := away.applied
 	away.mu.Unlock()
 	lead.waitFor(20)
-	g.awaitStatus(lead, "without what the other lacks", func(s consensus.Status) bool { return s.First > had+1 })
+	g.awaitStatus(lead, "compacted past the entries that the other member lacks", func(s consensus.Status) bool { return s.First > had+1 })
 	away.start()
 	away.waitFor(20)
 	away.mu.Lock()
 	defer away.mu.Unlock()
 	if away.loads == 0 {
-		t.Error("it got no state")
+		t.Error("the member received no snapshot")
 	}
 }
 
-// TestNoMaxAge is the same where the log waits for as long as there is room.
+// TestNoMaxAge repeats TestMaxAge without an age limit: the log keeps entries as long as there is room.
 func TestNoMaxAge(t *testing.T) {
 	g := newGroup(t, three, nil)
 	g.propose(g.leader(), 0, 10)
@@ -44,6 +44,6 @@ func TestNoMaxAge(t *testing.T) {
 	away.mu.Lock()
 	defer away.mu.Unlock()
 	if away.loads != 0 {
-		t.Error("it got a state, though the log had what it lacked")
+		t.Error("the member received a snapshot although the log had all missing entries")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"skerry/systems/consensus"
 )
 
-// BenchmarkPropose proposes 100 bytes a time to the leader of three members on loopback.
+// BenchmarkPropose proposes entries of 100 bytes to the leader of three members on loopback.
 func BenchmarkPropose(b *testing.B) {
 	for _, proposers := range []int{1, 16, 240} {
 		b.Run(fmt.Sprintf("proposers=%d", proposers), func(b *testing.B) {
@@ -46,7 +46,7 @@ func BenchmarkPropose(b *testing.B) {
 	}
 }
 
-// cpuTime is what this process has used of the processors: what others use does not count.
+// cpuTime returns the CPU time used by this process, excluding other processes.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var r syscall.Rusage
@@ -56,7 +56,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// benchGroup starts three members and returns the leader.
+// benchGroup starts three members and returns the leader's node.
 func benchGroup(b *testing.B) *consensus.Node {
 	var all []consensus.Member
 	var listeners []net.Listener

@@ -10,10 +10,10 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// TestBoundOfAFollower has a member whose consumer has lost its state, so that all logs are as long
-// as they may be, stop in its tracks, begin again after a crash, and be out of reach of who applies:
-// when it goes on, more comes at once than its log may hold. The log stays within its bound all the
-// while, everything proposed is done, and the member catches up.
+// TestBoundOfAFollower pauses, crashes and partitions a member whose consumer has lost its state, so
+// that all logs are as long as their bound allows. When the member resumes, it receives more entries at
+// once than its log may hold. The log must never exceed its bound, every proposal must succeed, and the
+// member must catch up.
 func TestBoundOfAFollower(t *testing.T) {
 	for seed := range uint64(6) {
 		opt := simOptions{members: 3, delay: 2 * time.Millisecond, bound: 1 << 20}
@@ -38,7 +38,7 @@ func (s *sim) bounded(seed uint64) {
 		}
 		s.after(3*time.Millisecond, work)
 		if leader.m.role != raft.StateLeader {
-			s.fail("the leader is another")
+			s.fail("the leader changed")
 		}
 		writes++
 		leader.m.propose(append(fmt.Append(nil, "write ", writes), make([]byte, 4<<10+s.rng.IntN(16<<10))...), func(_ uint64, err error) {
@@ -49,7 +49,7 @@ func (s *sim) bounded(seed uint64) {
 		s.settle(leader)
 	}
 	work()
-	s.lookAt(follower)
+	s.checkBound(follower)
 	for range 8 {
 		s.until(s.now + 200*time.Millisecond + s.ms(300))
 		switch seed % 3 {
@@ -60,7 +60,7 @@ func (s *sim) bounded(seed uint64) {
 			follower.fs.Crash()
 			s.until(s.now + s.ms(300))
 			s.boot(follower, nil)
-		case 2: // who applies cannot be heard, and the leader has applied nothing itself
+		case 2: // the member that applies cannot send, and the leader has applied nothing itself
 			leader.lost = true
 			s.cut[[2]uint64{other.id, follower.id}], s.cut[[2]uint64{follower.id, other.id}] = true, true
 			s.after(s.ms(600), func() { clear(s.cut); leader.lost = false })
@@ -75,8 +75,8 @@ func (s *sim) bounded(seed uint64) {
 	}
 }
 
-// TestFollowerAcceptsEntriesOfFullLeader applies nothing, so that nothing may be dropped, and one follower
-// alone make the majority: it takes all that the leader took before that was full.
+// TestFollowerAcceptsEntriesOfFullLeader applies no entries, so no log may drop any, and lets one follower
+// complete the majority. The follower must accept all entries that the leader accepted before its log was full.
 func TestFollowerAcceptsEntriesOfFullLeader(t *testing.T) {
 	opt := simOptions{members: 3, delay: 2 * time.Millisecond, bound: 1 << 20}
 	found, _, _ := play(1, opt, slog.New(slog.DiscardHandler), func(s *sim) {
@@ -85,7 +85,7 @@ func TestFollowerAcceptsEntriesOfFullLeader(t *testing.T) {
 			n.lost = true
 		}
 		s.stop(other)
-		s.lookAt(follower)
+		s.checkBound(follower)
 		full := false
 		for i := 0; !full; i++ {
 			leader.m.propose(append(fmt.Append(nil, "write ", i), make([]byte, 12<<10)...), func(_ uint64, err error) { full = full || errors.Is(err, ErrLogFull) })
@@ -107,7 +107,7 @@ func TestFollowerAcceptsEntriesOfFullLeader(t *testing.T) {
 	}
 }
 
-// three are members that have a leader, and nothing goes wrong by itself.
+// three starts three members without random faults and waits for a leader.
 func (s *sim) three() (leader, follower, other *simNode) {
 	s.calm = true
 	var all []Member
@@ -131,12 +131,12 @@ func (s *sim) three() (leader, follower, other *simNode) {
 	return leader, follower, other
 }
 
-// lookAt holds a member's log to its bound from now on: boundaries between segments, and the entry that
-// is the last, are beyond it.
-func (s *sim) lookAt(n *simNode) {
+// checkBound checks from now on that a member's log stays within its bound. Segment boundaries and the
+// last entry may exceed it.
+func (s *sim) checkBound(n *simNode) {
 	most := s.opt.bound + 2*segmentSize(s.opt.bound)
 	if got := n.log.Usage().Bytes; got > most {
-		s.fail("the log of member %d takes %d bytes, its bound is %d", n.id, got, s.opt.bound)
+		s.fail("the log of member %d has %d bytes, its bound is %d", n.id, got, s.opt.bound)
 	}
-	s.after(time.Millisecond, func() { s.lookAt(n) })
+	s.after(time.Millisecond, func() { s.checkBound(n) })
 }

@@ -29,8 +29,7 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// FuzzDecode reads frames of any content: they are refused, or mean the same when
-// written and read again.
+// FuzzDecode decodes arbitrary frames: each one is rejected or survives a round trip through the encoder.
 func FuzzDecode(f *testing.F) {
 	for _, m := range messages {
 		b, err := encodeMessage(m)

@@ -9,7 +9,7 @@ import (
 
 // Two members enforce the bound of a log. The leader rejects proposals if its own log has no room (rejectsProposals).
 // Every other member discards entries if its own log has no room (admitEntries), because the length of the leader's
-// log says nothing about the length of another one:
+// log gives no information about the length of another one:
 //
 //  1. A cloud's database is lost, so that all logs grow to their bound. A member stalls for a second, restarts, or
 //     does not hear which entries were applied.

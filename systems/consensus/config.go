@@ -15,7 +15,7 @@
 // other member one that writes to it and one that reads from it. The machine has no goroutines, no clock and no I/O
 // except for reading the log. It returns the actions that its driver carries out. One goroutine at a time drives it:
 // the one that brings a proposal or a message, which also sends the results as far as sockets accept them at once. A
-// write thus wakes no other goroutines, which caused most of its latency on few processors. Tests run the same
+// write therefore wakes no other goroutines, which caused most of its latency on few processors. Tests run the same
 // machine, store and log on a directory in memory, with lost, late, duplicated and reordered messages, partitions,
 // pauses, full disks, changes of membership, and crashes that lose any part of what was not synced. A seed determines
 // every schedule (SKERRY_SEED, SKERRY_SCHEDULES).
@@ -79,7 +79,7 @@ const MaxEntry = 8 << 20
 type Config struct {
 	// Cluster identifies the cluster in handshakes and files. Members and directories of other clusters are refused.
 	Cluster string
-	// Self is this member. What the log knows of it (after changes of membership) has precedence.
+	// Self is this member. Its entry in the log (after membership changes) has precedence.
 	Self Member
 	// Members are all members of a new cluster, Self among them: the same list at each of them. Where the directory has a
 	// log already, only addresses are taken from it: they replace those in the log until the log tells of a change.
@@ -131,7 +131,7 @@ type Config struct {
 	fs func(dir string) (wal.FS, error)
 }
 
-// Snapshotter moves the consumer's state between members. Its methods run beside Entries and
+// Snapshotter moves the consumer's state between members. Its methods run concurrently with Entries and
 // proposals; Load and Save never run at the same time in one node.
 type Snapshotter interface {
 	// Save writes the state as of one index, at least the last that was reported as Applied, and returns that index.
@@ -144,7 +144,7 @@ type Snapshotter interface {
 type Entry struct {
 	Index uint64
 	Term  uint64
-	// Data is what was proposed. It is nil for the log's own entries (a leader's first, a change of membership): nothing
+	// Data is the proposed value. It is nil for the log's own entries (a leader's first, a change of membership): nothing
 	// to apply, but their indices count. It must not be changed.
 	Data []byte
 }

@@ -19,7 +19,7 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// fullDisk is a real directory whose disk is full at times.
+// fullDisk is a real directory whose writes fail with ENOSPC while full is set.
 type fullDisk struct {
 	wal.FS
 	full *atomic.Bool
@@ -63,16 +63,16 @@ func TestDiskFull(t *testing.T) {
 	lead := g.leader()
 	g.propose(lead, 0, 50)
 	full[lead.cfg.Self.ID-1].Store(true)
-	// The leader notices at its next write, and passes the leadership on.
+	// The leader detects the full disk at its next write and transfers the leadership.
 	g.propose(g.other(lead), 50, 50)
-	g.awaitStatus(lead, "a follower that tells of its disk", func(s consensus.Status) bool {
+	g.awaitStatus(lead, "a follower with a storage error", func(s consensus.Status) bool {
 		return s.State == "follower" && s.StorageError != ""
 	})
 	if _, err := lead.node.Entries(soon(t), 1, 1000); err != nil {
-		t.Errorf("reading from a member whose disk is full: %v", err)
+		t.Errorf("reading from a member with a full disk: %v", err)
 	}
 	if _, err := lead.node.ReadIndex(soon(t)); err != nil {
-		t.Errorf("read index of a member whose disk is full: %v", err)
+		t.Errorf("read index of a member with a full disk: %v", err)
 	}
 	full[lead.cfg.Self.ID-1].Store(false)
 	g.same(100)
@@ -95,9 +95,9 @@ func TestAllDisksFull(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
 	if _, err := m.node.Propose(ctx, []byte("value 10")); !errors.Is(err, consensus.ErrInDoubt) {
-		t.Errorf("the proposal that finds the disk full: %v", err)
+		t.Errorf("the proposal whose write fails: %v", err)
 	}
-	g.awaitStatus(m, "telling of its disk", func(s consensus.Status) bool { return s.StorageError != "" })
+	g.awaitStatus(m, "reporting a storage error", func(s consensus.Status) bool { return s.StorageError != "" })
 	_, err := m.node.Propose(soon(t), []byte("value 11"))
 	if !errors.Is(err, consensus.ErrNotDone) || !errors.Is(err, consensus.ErrStorage) {
 		t.Errorf("a proposal while the disk is full: %v", err)
@@ -108,7 +108,7 @@ func TestAllDisksFull(t *testing.T) {
 	g.same(16)
 }
 
-// TestCorruptLog damages a log in its middle.
+// TestCorruptLog corrupts the middle of a log.
 func TestCorruptLog(t *testing.T) {
 	g := newGroup(t, three[:1], nil)
 	m := g.members[0]
@@ -130,7 +130,7 @@ func TestCorruptLog(t *testing.T) {
 	}
 }
 
-// childDir makes the test binary a member that proposes until it is killed.
+// childDir is the environment variable that turns the test binary into a member that proposes until it is killed.
 const childDir = "CONSENSUS_TEST_DIR"
 
 func TestMain(m *testing.M) {
@@ -160,7 +160,7 @@ func child(dir string) error {
 	}
 }
 
-// TestKill9 kills a member in the middle of its work.
+// TestKill9 kills a member with SIGKILL while it appends entries.
 func TestKill9(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command(os.Args[0])
@@ -178,7 +178,7 @@ func TestKill9(t *testing.T) {
 		var index uint64
 		var value string
 		if _, err := fmt.Sscan(r.Text(), &index, &value); err != nil {
-			t.Fatalf("the member says %q", r.Text())
+			t.Fatalf("unexpected output of the member: %q", r.Text())
 		}
 		acked[index] = value
 	}
@@ -205,13 +205,13 @@ func TestKill9(t *testing.T) {
 			if want, ok := acked[e.Index]; ok {
 				found = append(found, e.Index)
 				if string(e.Data) != want {
-					t.Errorf("entry %d is %q, %q was acknowledged", e.Index, e.Data, want)
+					t.Errorf("entry %d is %q, but %q was acknowledged", e.Index, e.Data, want)
 				}
 			}
 			from = e.Index + 1
 		}
 	}
 	if len(found) != len(acked) || !slices.IsSorted(found) {
-		t.Errorf("%d of %d acknowledged entries are left", len(found), len(acked))
+		t.Errorf("found %d of %d acknowledged entries", len(found), len(acked))
 	}
 }

@@ -2,16 +2,16 @@ package consensus
 
 import "skerry/systems/consensus/wal"
 
-// FramePing begins the frame of a heartbeat.
+// FramePing is the first byte of a heartbeat frame.
 const FramePing = byte(framePing)
 
-// WithFS makes a node keep its log elsewhere.
+// WithFS stores a node's log in another file system.
 func (c Config) WithFS(fs func(dir string) (wal.FS, error)) Config {
 	c.fs = fs
 	return c
 }
 
-// BeginNameless makes a log as versions did that gave logs no names.
+// BeginNameless creates a log without an identity, as earlier versions did.
 func BeginNameless(cfg Config) error {
 	if err := cfg.check(); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"skerry/systems/consensus"
 )
 
-// TestLogStaysBelowItsBound proposes as fast as it goes while nothing is applied.
+// TestLogStaysBelowItsBound proposes as fast as possible while no consumer applies entries.
 func TestLogStaysBelowItsBound(t *testing.T) {
 	const most = 2 << 20
 	self := consensus.Member{ID: 1, Name: "m1", Site: "s", Role: consensus.Voter}
@@ -32,11 +32,11 @@ func TestLogStaysBelowItsBound(t *testing.T) {
 					return
 				}
 			}
-			t.Error("ten times what the log may hold was taken")
+			t.Error("the log accepted ten times its bound")
 		})
 	}
 	all.Wait()
 	if got := n.Status().LogBytes; got > most || got < most/2 {
-		t.Errorf("the log has %d bytes, its bound is %d", got, most)
+		t.Errorf("the log has %d bytes, want at most %d", got, most)
 	}
 }

@@ -18,10 +18,10 @@ import (
 	"skerry/systems/consensus"
 )
 
-// patience is how long anything may take on a busy machine.
+// patience is the timeout of every wait, generous enough for a busy machine.
 const patience = 60 * time.Second
 
-// member is a node with a consumer: a list of what it has applied, which it never loses.
+// member is a node with a consumer that appends each applied value to a list and never loses it.
 type member struct {
 	t    *testing.T
 	cfg  consensus.Config
@@ -33,7 +33,7 @@ type member struct {
 	applied uint64
 	list    []string
 	loads   int
-	lags    bool // what is saved is of long ago, as of a database that went back
+	lags    bool // Save returns an old state, as a restored database would
 	grown   chan struct{}
 }
 
@@ -173,7 +173,7 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// newGroup makes a cluster on loopback; edit changes configurations before they start.
+// newGroup starts a cluster on loopback; edit changes each member's configuration before it starts.
 func newGroup(t *testing.T, roles []consensus.Role, edit func(*consensus.Config)) *group {
 	t.Helper()
 	g := &group{t: t}
@@ -209,7 +209,7 @@ func (g *group) add(self consensus.Member, l net.Listener, edit func(*consensus.
 	return m
 }
 
-// testWriter shows a node's log with the test that failed.
+// testWriter writes a node's log messages to the test's log.
 type testWriter struct{ t *testing.T }
 
 func (w testWriter) Write(b []byte) (int, error) {
@@ -249,7 +249,7 @@ func (g *group) propose(m *member, from, n int) {
 	}
 }
 
-// leader waits for the members to agree on one.
+// leader waits until the members agree on a leader and returns it.
 func (g *group) leader() *member {
 	g.t.Helper()
 	ctx := soon(g.t)
@@ -281,7 +281,7 @@ func (g *group) other(m *member) *member {
 
 var three = []consensus.Role{consensus.Voter, consensus.Voter, consensus.Voter}
 
-// same compares what all running members applied.
+// same checks that all running members applied the same n values.
 func (g *group) same(n int) {
 	g.t.Helper()
 	var want []string
@@ -294,11 +294,11 @@ func (g *group) same(n int) {
 			want = got
 			sorted := slices.Sorted(slices.Values(got))
 			if len(sorted) != n || len(slices.Compact(sorted)) != n {
-				g.t.Errorf("%s has %d values, %d different ones, not %d", m.cfg.Self.Name, len(got), len(slices.Compact(sorted)), n)
+				g.t.Errorf("%s has %d values, %d of them distinct, want %d", m.cfg.Self.Name, len(got), len(slices.Compact(sorted)), n)
 			}
 		}
 		if !slices.Equal(got, want) {
-			g.t.Errorf("%s applied another list than %s", m.cfg.Self.Name, g.members[0].cfg.Self.Name)
+			g.t.Errorf("%s and %s applied different values", m.cfg.Self.Name, g.members[0].cfg.Self.Name)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func (g *group) awaitStatus(m *member, what string, ok func(consensus.Status) bo
 	for !ok(m.node.Status()) {
 		select {
 		case <-ctx.Done():
-			g.t.Fatalf("%s is not %s: %+v", m.cfg.Self.Name, what, m.node.Status())
+			g.t.Fatalf("timeout waiting until %s is %s: %+v", m.cfg.Self.Name, what, m.node.Status())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -117,7 +117,7 @@ func createLog(cfg Config, first conf) error {
 	}
 	log, err := wal.Open(fs, wal.Options{Cluster: cfg.Cluster, ID: cfg.Self.ID, Segment: segmentSize(cfg.MaxLog)})
 	if err != nil {
-		return advise(fmt.Errorf("making a log in %s: %w", cfg.Dir, err))
+		return advise(fmt.Errorf("creating a log in %s: %w", cfg.Dir, err))
 	}
 	defer log.Close() // it is durable, or has failed
 	data, err := first.encode()

@@ -12,22 +12,22 @@ import (
 	"skerry/systems/consensus"
 )
 
-// named waits until a member knows its log's name.
+// named waits until a member has learned its log's identity.
 func (g *group) named(m *member) consensus.Identity {
 	g.t.Helper()
 	ctx := soon(g.t)
 	for m.node.Identity().Log == "" {
 		select {
 		case <-ctx.Done():
-			g.t.Fatalf("%s does not know its log's name", m.cfg.Self.Name)
+			g.t.Fatalf("%s has not learned its log's identity", m.cfg.Self.Name)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return m.node.Identity()
 }
 
-// A log has one name at all of its members, after restarts and at those who join late by a
-// snapshot; another cluster's log, of the same name and the same members, has another.
+// TestIdentity checks that a log has the same identity at all members, after restarts and at members that
+// join late from a snapshot. The log of another cluster with the same name and members has another identity.
 func TestIdentity(t *testing.T) {
 	g := newGroup(t, three, nil)
 	want := g.named(g.leader())
@@ -57,11 +57,11 @@ func TestIdentity(t *testing.T) {
 	}
 	other := newGroup(t, three, nil)
 	if got := other.named(other.leader()); got.Log == want.Log {
-		t.Errorf("two logs are called %s", got.Log)
+		t.Errorf("two logs have the identity %s", got.Log)
 	}
 }
 
-// A log of an earlier version gets a name when all of its members know names.
+// TestIdentityOfAnOldLog checks that a log of an earlier version gets an identity once all of its members support it.
 func TestIdentityOfAnOldLog(t *testing.T) {
 	g := newGroup(t, three, func(cfg *consensus.Config) {
 		if err := consensus.BeginNameless(*cfg); err != nil {
@@ -70,7 +70,7 @@ func TestIdentityOfAnOldLog(t *testing.T) {
 	})
 	want := g.named(g.leader())
 	if want.Born {
-		t.Error("a log of an earlier version is said to have had its name from the beginning")
+		t.Error("a log of an earlier version is reported as named from its beginning")
 	}
 	g.propose(g.leader(), 0, 10)
 	g.same(10)
@@ -81,8 +81,8 @@ func TestIdentityOfAnOldLog(t *testing.T) {
 	}
 }
 
-// A log that begins after an index goes on from there at all members, and is not begun over
-// another one.
+// TestBegin creates a log that starts after an index. All members must continue from there, and Begin must not
+// replace an existing log.
 func TestBegin(t *testing.T) {
 	const at = 1000
 	g := newGroup(t, three, func(cfg *consensus.Config) {
@@ -90,12 +90,12 @@ func TestBegin(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := consensus.Begin(*cfg, "again", 1); err == nil || !strings.Contains(err.Error(), "there is a log") {
-			t.Errorf("a log over another one: %v", err)
+			t.Errorf("creating a log over an existing one: %v", err)
 		}
 	})
 	first := g.members[0]
 	first.mu.Lock()
-	first.applied, first.list = at, []string{"what was before"} // the others have to ask for it
+	first.applied, first.list = at, []string{"what was before"} // the other members must fetch it
 	first.mu.Unlock()
 	first.node.Applied(at)
 	index, err := g.leader().node.Propose(soon(t), []byte("what came after"))
@@ -109,8 +109,8 @@ func TestBegin(t *testing.T) {
 	}
 }
 
-// Members of different logs do not speak with each other: a majority that lost its disks and
-// started again would otherwise overwrite what the others hold.
+// TestAnotherLog checks that members with different logs refuse each other. Otherwise, a majority that lost its
+// disks and restarted would overwrite the entries of the remaining members.
 func TestAnotherLog(t *testing.T) {
 	g := newGroup(t, three, nil)
 	g.named(g.leader())
@@ -144,6 +144,6 @@ func TestAnotherLog(t *testing.T) {
 		return refused == 2
 	})
 	if err := kept.node.Err(); err != nil && !errors.Is(err, consensus.ErrClosed) {
-		t.Errorf("it has ended: %v", err)
+		t.Errorf("the member has stopped: %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// schedules is how many TestSimulation runs: SKERRY_SCHEDULES, or few; fewer with the race
-// detector, which finds nothing in what one goroutine does.
+// schedules returns the number of schedules that TestSimulation runs: SKERRY_SCHEDULES, or a small default.
+// The default is smaller with the race detector, which finds nothing in a single goroutine.
 func schedules(t *testing.T) uint64 {
 	v := os.Getenv("SKERRY_SCHEDULES")
 	if v == "" && raceDetector {
@@ -26,7 +26,7 @@ func schedules(t *testing.T) uint64 {
 	return n
 }
 
-// simOptionsOf varies the kind of schedule with the seed.
+// simOptionsOf derives the kind of schedule from the seed.
 func simOptionsOf(seed uint64) simOptions {
 	return simOptions{
 		members:  []int{3, 3, 5, 1, 2}[seed%5],
@@ -39,7 +39,7 @@ func simOptionsOf(seed uint64) simOptions {
 	}
 }
 
-// TestSimulation runs seeded schedules of faults. SKERRY_SEED runs one, with its log.
+// TestSimulation runs seeded fault schedules. SKERRY_SEED runs a single one and prints its log.
 func TestSimulation(t *testing.T) {
 	if v := os.Getenv("SKERRY_SEED"); v != "" {
 		seed, err := strconv.ParseUint(v, 10, 64)
@@ -69,11 +69,11 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Logf("%+v", sum)
 	if sum.acked == 0 || sum.inDoubt == 0 || sum.notDone == 0 || sum.reads == 0 || sum.snapshots == 0 || sum.changes == 0 {
-		t.Errorf("the schedules leave something out: %+v", sum)
+		t.Errorf("some kinds of events never occurred: %+v", sum)
 	}
 }
 
-// TestSimulationRepeats shows that a seed decides a schedule.
+// TestSimulationRepeats checks that a seed determines the schedule.
 func TestSimulationRepeats(t *testing.T) {
 	for seed := range uint64(5) {
 		_, a, _ := simulate(seed, simOptionsOf(seed), slog.New(slog.DiscardHandler))
@@ -84,8 +84,8 @@ func TestSimulationRepeats(t *testing.T) {
 	}
 }
 
-// TestLyingDisk shows that the simulation finds disks that claim to have synced: that logs
-// lose their beginning, that they lose what was acknowledged, that members disagree.
+// TestLyingDisk checks that the simulation detects disks that report syncs they did not do: logs lose
+// their beginning or acknowledged entries, and members disagree.
 func TestLyingDisk(t *testing.T) {
 	kinds := map[string]int{}
 	for seed := range uint64(60) {

@@ -60,7 +60,7 @@ func TestRestartAll(t *testing.T) {
 	g.same(200)
 }
 
-// TestMove starts all members of a cluster at other addresses.
+// TestMove restarts all members of a cluster at new addresses.
 func TestMove(t *testing.T) {
 	g := newGroup(t, three, nil)
 	g.propose(g.leader(), 0, 20)
@@ -115,7 +115,7 @@ func TestAddAndRemove(t *testing.T) {
 			t.Errorf("the removed member ended with %v", old.node.Err())
 		}
 	case <-time.After(patience):
-		t.Fatal("the removed member runs on")
+		t.Fatal("the removed member did not stop")
 	}
 	old.close()
 	g.propose(m, 100, 100)
@@ -125,7 +125,7 @@ func TestAddAndRemove(t *testing.T) {
 	}
 }
 
-// TestSnapshot lets a member miss more than the log keeps.
+// TestSnapshot stops a member until the log no longer has the entries it missed.
 func TestSnapshot(t *testing.T) {
 	g := newGroup(t, three, func(cfg *consensus.Config) { cfg.MaxLog = 1 << 20 })
 	lead := g.leader()
@@ -146,19 +146,19 @@ func TestSnapshot(t *testing.T) {
 	away.start()
 	g.same(150)
 	if away.loads == 0 {
-		t.Error("the member that was away loaded no state")
+		t.Error("the returning member loaded no snapshot")
 	}
 	index, err := away.node.ReadIndex(soon(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.awaitStatus(away, "level with the others", func(s consensus.Status) bool { return s.Commit >= index })
+	g.awaitStatus(away, "caught up", func(s consensus.Status) bool { return s.Commit >= index })
 	g.propose(away, 150, 10)
 	g.same(160)
 }
 
-// TestLaggingSourceIsRejected has a member whose consumer went back give its state: what the log no longer
-// reaches from there is not taken, but another member's.
+// TestLaggingSourceIsRejected fetches the state from a member whose consumer was reset. The log no longer has
+// the entries after that state, so the state is rejected and another member's is loaded.
 func TestLaggingSourceIsRejected(t *testing.T) {
 	g := newGroup(t, three, func(cfg *consensus.Config) { cfg.MaxLog = 1 << 20 })
 	big := strings.Repeat("x", 20000)
@@ -183,10 +183,10 @@ func TestLaggingSourceIsRejected(t *testing.T) {
 	lost.list, lost.applied = nil, 0
 	lost.mu.Unlock()
 	if index, err := lost.node.Fetch(soon(t), source.cfg.Self.ID); err == nil || !strings.Contains(err.Error(), "saved its state at 1") {
-		t.Errorf("a state at %d of one that lags: %v", index, err)
+		t.Errorf("fetching from a lagging member: state at %d, %v", index, err)
 	}
 	if index, err := lost.node.Fetch(soon(t), 0); err != nil || index <= 40 {
-		t.Errorf("a state at %d of whoever has one: %v", index, err)
+		t.Errorf("fetching from any member: state at %d, %v", index, err)
 	}
 	g.same(150)
 }
@@ -217,7 +217,7 @@ func TestNoLeader(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if _, err := lead.node.Propose(ctx, nil); !errors.Is(err, consensus.ErrNotDone) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("proposing without leader: %v", err)
+		t.Errorf("proposing without a leader: %v", err)
 	}
 }
 
@@ -225,10 +225,10 @@ func TestTooLarge(t *testing.T) {
 	g := newGroup(t, three[:1], nil)
 	_, err := g.members[0].node.Propose(soon(t), make([]byte, consensus.MaxEntry+1))
 	if !errors.Is(err, consensus.ErrTooLarge) || !errors.Is(err, consensus.ErrNotDone) {
-		t.Errorf("proposing too much: %v", err)
+		t.Errorf("proposing an entry over the limit: %v", err)
 	}
 	if _, err := g.members[0].node.Propose(soon(t), make([]byte, consensus.MaxEntry)); err != nil {
-		t.Errorf("proposing as much as fits: %v", err)
+		t.Errorf("proposing an entry of the maximum size: %v", err)
 	}
 }
 

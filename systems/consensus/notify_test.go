@@ -5,32 +5,32 @@ import (
 	"time"
 )
 
-// TestTold has a member ask another one to tell it of what it applies: it is told at once and with
-// each batch, and others are not.
-func TestTold(t *testing.T) {
+// TestSubscribe subscribes one member to the applied index of another. The subscriber is notified at once
+// and after each batch; other members are not notified.
+func TestSubscribe(t *testing.T) {
 	g := newGroup(t, three, nil)
 	g.propose(g.leader(), 0, 1)
 	asking, applying, other := g.members[0].node, g.members[1].node, g.members[2].node
 	if asking.Subscribe(99) {
-		t.Error("a member that there is not was asked")
+		t.Error("subscribed to a member that does not exist")
 	}
-	for ctx := soon(t); !asking.Subscribe(2); time.Sleep(10 * time.Millisecond) { // they may not have met yet
+	for ctx := soon(t); !asking.Subscribe(2); time.Sleep(10 * time.Millisecond) { // they may not be connected yet
 		if ctx.Err() != nil {
-			t.Fatal("member 2 cannot be asked")
+			t.Fatal("cannot subscribe to member 2")
 		}
 	}
 	for range 3 {
 		select {
 		case <-asking.Notified():
 		case <-soon(t).Done():
-			t.Fatal("nothing was told")
+			t.Fatal("no notification arrived")
 		}
-		asking.Subscribe(2) // the second is over on a slow machine
+		asking.Subscribe(2) // the subscription lasts one second, which may have passed on a slow machine
 		applying.NotifySubscribers()
 	}
 	select {
 	case <-other.Notified():
-		t.Error("a member was told that did not ask")
+		t.Error("a member without a subscription was notified")
 	default:
 	}
 }

@@ -50,7 +50,7 @@ type peer struct {
 	connected bool
 	socket    syscall.RawConn // takes what it can at once; nil: under TLS
 	writing   bool            // run is about to, or writes
-	frames    []byte          // encoded, rest what of it the socket did not take
+	frames    []byte          // encoded; rest is the part that the socket did not accept
 	rest      []byte
 	failed    error
 	conn      net.Conn

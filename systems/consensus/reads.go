@@ -68,7 +68,7 @@ func (m *machine) flushReads() {
 }
 
 // hasCommittedInTerm reports whether an entry of the current term is committed. Before that, the commit index of a new
-// leader may be lower than an index that an earlier leader acknowledged. The raft library waits by itself, except in a
+// leader may be lower than an index that an earlier leader acknowledged. The raft library waits itself, except in a
 // leader that is the only voter.
 func (m *machine) hasCommittedInTerm() bool { return m.published.term == m.term }
 

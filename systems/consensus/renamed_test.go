@@ -12,8 +12,8 @@ import (
 	"skerry/systems/consensus"
 )
 
-// A member with another log is disconnected once this one has a name: it may have connected, and may
-// have been connected to, before.
+// TestMemberOfAnotherLogIsDisconnected checks that a member disconnects peers with another log as soon as its own
+// log has an identity. Incoming and outgoing connections may have been set up before.
 func TestMemberOfAnotherLogIsDisconnected(t *testing.T) {
 	g := newGroup(t, three, nil)
 	for _, m := range g.members {
@@ -31,17 +31,17 @@ func TestMemberOfAnotherLogIsDisconnected(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	first.start() // one of three gives its log no name
+	first.start() // one of three members cannot name its log
 
-	t.Log("another log's member is connected to")
+	t.Log("the member dials a peer with another log")
 	from := meet(t, l)
 	if log := from.welcome(t, "another"); log != "" {
-		t.Fatalf("a member alone has the log %q", log)
+		t.Fatalf("a single member named the log %q", log)
 	}
-	t.Log("and connects")
+	t.Log("the peer with another log dials the member")
 	to := call(t, first.cfg.Self.Addr, map[string]any{"protocol": 1, "cluster": "test", "from": 3, "to": 1, "names": true, "log": "another", "addr": other.cfg.Self.Addr})
 	if refusal := to.read(t)["refusal"]; refusal != nil {
-		t.Fatalf("refused by a member without a name: %v", refusal)
+		t.Fatalf("refused by a member whose log has no identity: %v", refusal)
 	}
 
 	second.start()
@@ -50,12 +50,12 @@ func TestMemberOfAnotherLogIsDisconnected(t *testing.T) {
 	to.ends(t)
 	for again := meet(t, l); ; again = meet(t, l) {
 		if log := again.welcome(t, "another"); log != "" && log == g.named(first).Log {
-			return // it says whose it is, and is told by a real member that it is not wanted
+			return // the peer sends its identity and is refused by a real member
 		}
 	}
 }
 
-// wire is a connection of the protocol, by hand.
+// wire is a raw connection that speaks the protocol without a node.
 type wire struct{ net.Conn }
 
 func call(t *testing.T, addr string, hello map[string]any) wire {
@@ -83,7 +83,7 @@ func meet(t *testing.T, l net.Listener) wire {
 	return wire{conn}
 }
 
-// welcome takes a hello, answers as a member of a log, and returns the log that the hello told.
+// welcome reads a hello, answers as a member of the given log, and returns the log named in the hello.
 func (w wire) welcome(t *testing.T, log string) string {
 	t.Helper()
 	said, _ := w.read(t)["log"].(string)
@@ -118,13 +118,13 @@ func (w wire) read(t *testing.T) (v map[string]any) {
 	return v
 }
 
-// ends waits until the other side lets go. It sends pings meanwhile, as a member does.
+// ends waits until the other side closes the connection. Meanwhile it sends pings, as a member does.
 func (w wire) ends(t *testing.T) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	w.SetReadDeadline(deadline)
 	ping := []byte{5, 0, 0, 0, consensus.FramePing, 0, 0, 0, 0}
-	go func() { // ends with the connection, at the latest with the test
+	go func() { // returns when the connection closes, at the latest at the end of the test
 		for {
 			if _, err := w.Write(ping); err != nil {
 				return
@@ -133,6 +133,6 @@ func (w wire) ends(t *testing.T) {
 		}
 	}()
 	if _, err := io.Copy(io.Discard, w); err != nil && time.Now().After(deadline) {
-		t.Fatalf("the connection lasts: %v", err)
+		t.Fatalf("the connection was not closed: %v", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"skerry/systems/consensus"
 )
 
-// authority is a CA of a test.
+// authority is a certificate authority for tests.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -43,7 +43,7 @@ func newAuthority(t *testing.T) *authority {
 	return &authority{cert, key}
 }
 
-// config is the TLS of a member that trusts trust and has a certificate of a.
+// config returns the TLS configuration of a member that trusts trust and has a certificate signed by a.
 func (a *authority) config(t *testing.T, trust *authority) *tls.Config {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -63,7 +63,7 @@ func (a *authority) config(t *testing.T, trust *authority) *tls.Config {
 	}
 }
 
-// secure has a member use one configuration for both directions.
+// secure makes a member use one TLS configuration as server and as client.
 func secure(cfg *consensus.Config, both *tls.Config) {
 	cfg.TLS, cfg.DialTLS = both, func() *tls.Config { return both }
 }
@@ -103,7 +103,7 @@ func TestWrongCluster(t *testing.T) {
 		return strings.Contains(s.Members[2].Error, `member 3 is of cluster "other", not "test"`)
 	})
 	if s := g.members[2].node.Status(); s.Commit != 1 {
-		t.Errorf("a member of another cluster took part: %+v", s)
+		t.Errorf("a member of another cluster joined: %+v", s)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestWrongDirectory(t *testing.T) {
 	}
 }
 
-// TestGarbage sends a member what is no handshake, and no frame.
+// TestGarbage sends a member bytes that are neither a handshake nor a frame.
 func TestGarbage(t *testing.T) {
 	g := newGroup(t, three[:1], nil)
 	m := g.members[0]
@@ -141,23 +141,23 @@ func TestBadConfig(t *testing.T) {
 	self := consensus.Member{ID: 1, Addr: "127.0.0.1:0", Role: consensus.Voter}
 	good := consensus.Config{Cluster: "c", Self: self, Members: []consensus.Member{self}}
 	for name, edit := range map[string]func(*consensus.Config){
-		"no cluster":      func(c *consensus.Config) { c.Cluster = "" },
-		"no directory":    func(c *consensus.Config) { c.Dir = "" },
-		"no identifier":   func(c *consensus.Config) { c.Self.ID = 0 },
-		"no role":         func(c *consensus.Config) { c.Self.Role = "" },
-		"not a member":    func(c *consensus.Config) { c.Self.ID = 2 },
-		"two roles":       func(c *consensus.Config) { c.Self.Role = consensus.Witness },
-		"small log":       func(c *consensus.Config) { c.MaxLog = 1000 },
-		"twice the same":  func(c *consensus.Config) { c.Members = append(c.Members, self) },
-		"nobody to vote":  func(c *consensus.Config) { c.Self.Role = consensus.Learner; c.Members = []consensus.Member{c.Self} },
-		"address in use?": func(c *consensus.Config) { c.Self.Addr = "127.0.0.1:99999" },
+		"no cluster":       func(c *consensus.Config) { c.Cluster = "" },
+		"no directory":     func(c *consensus.Config) { c.Dir = "" },
+		"no identifier":    func(c *consensus.Config) { c.Self.ID = 0 },
+		"no role":          func(c *consensus.Config) { c.Self.Role = "" },
+		"not a member":     func(c *consensus.Config) { c.Self.ID = 2 },
+		"two roles":        func(c *consensus.Config) { c.Self.Role = consensus.Witness },
+		"small log":        func(c *consensus.Config) { c.MaxLog = 1000 },
+		"duplicate member": func(c *consensus.Config) { c.Members = append(c.Members, self) },
+		"no voter":         func(c *consensus.Config) { c.Self.Role = consensus.Learner; c.Members = []consensus.Member{c.Self} },
+		"address in use?":  func(c *consensus.Config) { c.Self.Addr = "127.0.0.1:99999" },
 	} {
 		cfg := good
 		cfg.Dir = filepath.Join(t.TempDir(), "log")
 		cfg.Members = append([]consensus.Member(nil), good.Members...)
 		edit(&cfg)
 		if n, err := consensus.Open(soon(t), cfg); err == nil {
-			t.Errorf("%s: opened", name)
+			t.Errorf("%s: the configuration was accepted", name)
 			n.Close()
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"skerry/test/waltest"
 )
 
-// sim runs machines and their stores in virtual time: every message, write, tick and
-// fault is an event at a moment that its seed decides.
+// sim runs raft machines and their stores in virtual time. Every message, write, tick and fault is an event
+// whose time is drawn from the seed.
 type sim struct {
 	rng    *mathrand.Rand
 	opt    simOptions
@@ -28,9 +28,9 @@ type sim struct {
 	events eventHeap
 	nodes  []*simNode
 	cut    map[[2]uint64]bool
-	calm   bool // the end: no more faults
+	calm   bool // no more faults: the schedule is ending
 
-	committed map[uint64]simEntry // by index, as the first member saw it
+	committed map[uint64]simEntry // by index, as first committed at any member
 	where     map[string]uint64   // index by value
 	leaders   map[uint64]uint64   // by term
 	proposals []*simProposal
@@ -41,7 +41,7 @@ type sim struct {
 	}
 	logger *slog.Logger
 	stats  simStats
-	// entries counts messages about entries: with them, acknowledging them, and of their commit.
+	// entries counts the messages that carry entries, acknowledge them or announce their commit.
 	entries int
 }
 
@@ -49,13 +49,13 @@ type simOptions struct {
 	members  int
 	duration time.Duration
 	loss     float64
-	delay    time.Duration // of a message, at most, beside rare stragglers
-	lies     bool          // disks claim to have synced
-	compact  bool          // the log is as short as it may be
+	delay    time.Duration // upper bound of a message's delay, except for rare stragglers
+	lies     bool          // disks report syncs that they did not do
+	compact  bool          // the log is compacted as far as possible
 	full     bool          // disks are full at times
-	change   bool          // members come and go
-	prefer   string        // site that should lead
-	bound    int64         // of the log, in bytes; 0: none that matters
+	change   bool          // members are added and removed
+	prefer   string        // preferred site of the leader
+	bound    int64         // of the log, in bytes; 0: effectively unlimited
 }
 
 type simStats struct{ acked, notDone, inDoubt, reads, snapshots, crashes, leaders, changes int }
@@ -75,7 +75,7 @@ type simNode struct {
 	id      uint64
 	fs      *waltest.FS
 	rng     *mathrand.Rand
-	life    int // events of an earlier life are void
+	life    int // incremented at each start; events of an earlier life are ignored
 	m       *machine
 	log     *wal.Log
 	queue   []request
@@ -84,7 +84,7 @@ type simNode struct {
 	paused  time.Duration
 	join    bool
 	gone    bool
-	lost    bool // its consumer has lost its state, and applies nothing
+	lost    bool // its consumer has lost its state and applies nothing
 }
 
 type event struct {
@@ -108,17 +108,17 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// violation is what a schedule found.
+// violation is the panic value of a failed check.
 type violation struct{ what string }
 
 func (s *sim) fail(format string, args ...any) { panic(violation{fmt.Sprintf(format, args...)}) }
 
-// simulate runs one schedule and returns what it found wrong, and a fingerprint.
+// simulate runs one schedule and returns the violation found, if any, and a fingerprint of the run.
 func simulate(seed uint64, opt simOptions, logger *slog.Logger) (found string, digest uint64, stats simStats) {
 	return play(seed, opt, logger, (*sim).run)
 }
 
-// play is simulate with a schedule of the caller's.
+// play is simulate with the caller's schedule.
 func play(seed uint64, opt simOptions, logger *slog.Logger, schedule func(*sim)) (found string, digest uint64, stats simStats) {
 	var key [32]byte
 	key[0], key[1], key[2] = byte(seed), byte(seed>>8), byte(seed>>16)
@@ -153,7 +153,7 @@ func (s *sim) after(d time.Duration, do func()) {
 	heap.Push(&s.events, event{s.now + d, s.order, do})
 }
 
-// at does something to a node unless it has crashed, or is paused, in the meantime.
+// at runs do for a node after d unless the node has crashed or is paused by then.
 func (s *sim) at(n *simNode, d time.Duration, do func()) {
 	life := n.life
 	var run func()
@@ -215,7 +215,7 @@ func (s *sim) ms(most int) time.Duration {
 	return time.Duration(s.rng.Int64N(int64(most)*int64(time.Millisecond) + 1))
 }
 
-// boot starts a node on what its disk has.
+// boot starts a node from the contents of its disk.
 func (s *sim) boot(n *simNode, members []Member) {
 	maxLog, segment := int64(1<<30), int64(3000)
 	switch {
@@ -226,7 +226,7 @@ func (s *sim) boot(n *simNode, members []Member) {
 	}
 	log, err := wal.Open(n.fs, wal.Options{Cluster: "sim", ID: n.id, Segment: segment, Cache: 2000, Now: func() time.Time { return time.Unix(0, int64(s.now)) }})
 	if err != nil {
-		s.fail("member %d does not open its log: %v", n.id, err)
+		s.fail("member %d cannot open its log: %v", n.id, err)
 	}
 	cfg := machineConfig{id: n.id, epoch: n.rng.Uint64(), name: fmt.Sprint("log", n.rng.Uint64()), members: members, join: n.join, stateful: true, maxLog: maxLog, preferSite: s.opt.prefer}
 	if s.opt.compact {
@@ -234,7 +234,7 @@ func (s *sim) boot(n *simNode, members []Member) {
 	}
 	m, err := newMachine(cfg, log, time.Time{}, s.logger.With("node", n.id))
 	if err != nil {
-		s.fail("member %d does not start: %v", n.id, err)
+		s.fail("member %d cannot start: %v", n.id, err)
 	}
 	n.m, n.log, n.queue, n.busy = m, log, nil, false
 	m.setApplied(n.id, n.applied)
@@ -262,7 +262,7 @@ func (s *sim) boot(n *simNode, members []Member) {
 
 func (s *sim) isCut(a, b uint64) bool { return s.cut[[2]uint64{a, b}] }
 
-// settle carries out what a machine wants.
+// settle carries out the pending output of a machine.
 func (s *sim) settle(n *simNode) {
 	out := n.m.settle()
 	if n.m.role == raft.StateLeader {
@@ -288,7 +288,7 @@ func (s *sim) settle(n *simNode) {
 	}
 }
 
-// consume applies some of what is committed, and compares it with what others saw.
+// consume applies some of the committed entries and compares them with those of other members.
 func (s *sim) consume(n *simNode) {
 	if self, ok := n.m.membership.conf.member(n.id); !ok || self.Role == Witness {
 		n.applied = n.m.published.index

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// client proposes and reads somewhere.
+// client proposes and reads at random nodes.
 func (s *sim) client() {
 	if s.calm {
 		return
@@ -32,7 +32,7 @@ func (s *sim) propose(n *simNode) *simProposal {
 	h := n.m.propose([]byte(p.value), func(index uint64, err error) {
 		switch {
 		case p.state != "":
-			s.fail("%q is resolved twice", p.value)
+			s.fail("proposal %q was resolved twice", p.value)
 		case err == nil:
 			p.state, p.index = "ok", index
 			s.acked = max(s.acked, index)
@@ -60,7 +60,7 @@ func (s *sim) read(n *simNode) {
 		canceled: func() error { return canceled },
 		done: func(index uint64, err error) {
 			if err == nil && index < least {
-				s.fail("member %d reads at %d, entry %d was acknowledged before", n.id, index, least)
+				s.fail("member %d reads at %d although entry %d was acknowledged before", n.id, index, least)
 			}
 			s.stats.reads++
 		},
@@ -74,7 +74,7 @@ func (s *sim) stop(n *simNode) {
 	n.m = nil
 }
 
-// fault lets something go wrong.
+// fault injects a random fault.
 func (s *sim) fault() {
 	if s.calm {
 		return
@@ -95,7 +95,7 @@ func (s *sim) fault() {
 			}
 		}
 	case 3, 4:
-		// A partition: one side may be heard and not hear.
+		// A partition, possibly in one direction only.
 		for _, a := range s.nodes {
 			for _, b := range s.nodes {
 				if a == n != (b == n) && s.rng.IntN(4) != 0 {
@@ -117,7 +117,7 @@ func (s *sim) fault() {
 			s.after(s.ms(500), func() { n.fs.Capacity = 0 })
 		}
 	case 9:
-		// Members are wrong about the leader.
+		// Members wrongly suspect the leader.
 		for _, o := range s.nodes {
 			if o.m != nil && s.rng.IntN(2) == 0 {
 				s.suspect(o, n.id)
@@ -159,7 +159,7 @@ func (s *sim) changeMembers(n *simNode) {
 	s.settle(n)
 }
 
-// suspect has a node take note, soon, that another one's machine refuses connections.
+// suspect schedules a report to a node that another member's machine refuses connections.
 func (s *sim) suspect(n *simNode, id uint64) {
 	s.at(n, s.ms(2*int(s.opt.delay/time.Millisecond)), func() {
 		n.m.suspectLeader(id)
@@ -186,7 +186,7 @@ func (s *sim) crash(n *simNode) {
 	})
 }
 
-// finish ends all faults and waits until everything proposed is known everywhere.
+// finish ends all faults and waits until all members have all proposals.
 func (s *sim) finish(members []Member) {
 	s.calm = true
 	clear(s.cut)
@@ -230,7 +230,7 @@ func (s *sim) converged(index uint64) bool {
 	return true
 }
 
-// membership is the one of the most advanced member.
+// membership returns the membership of the most advanced member.
 func (s *sim) membership() conf {
 	var at *simNode
 	for _, n := range s.nodes {
@@ -246,9 +246,9 @@ func (s *sim) check() {
 		at, in := s.where[p.value]
 		switch {
 		case p.state == "ok" && (!in || at != p.index):
-			s.fail("%q was acknowledged at %d; it is lost (%d)", p.value, p.index, at)
+			s.fail("%q was acknowledged at %d, but is lost (%d)", p.value, p.index, at)
 		case p.state == "not done" && in:
-			s.fail("%q was said not to be done, and is at %d", p.value, at)
+			s.fail("%q was reported as failed, but is at %d", p.value, at)
 		}
 	}
 }

@@ -74,7 +74,7 @@ func (s *sim) receive(n *simNode, from uint64, frame []byte) {
 	s.settle(n)
 }
 
-// fetch brings a consumer to a state at or after index, as another one has it.
+// fetch copies the state of another consumer, at or after index, to the consumer of n.
 func (s *sim) fetch(n *simNode, index uint64) bool {
 	for _, o := range s.nodes {
 		if o.m == nil || o.applied < index || s.isCut(o.id, n.id) {
@@ -90,7 +90,7 @@ func (s *sim) fetch(n *simNode, index uint64) bool {
 	return n.applied >= index
 }
 
-// work lets the store write all that waits, and sync it a while later.
+// work writes the store's pending operations and syncs them after a delay.
 func (s *sim) work(n *simNode) {
 	if n.busy || len(n.queue) == 0 {
 		return

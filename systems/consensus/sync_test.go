@@ -9,9 +9,8 @@ import (
 	"go.etcd.io/raft/v3"
 )
 
-// TestWriteCosts shows what a write that comes alone costs: one sync of each member's log, though a
-// follower is told of the commit after the entry, and three messages for each follower: the entry,
-// its acknowledgement, the commit.
+// TestWriteCosts checks the cost of a single write: one sync of each member's log, although a follower learns
+// of the commit after the entry, and three messages per follower: the entry, its acknowledgement and the commit.
 func TestWriteCosts(t *testing.T) {
 	const members, writes = 3, 50
 	found, _, _ := play(1, simOptions{members: members}, slog.New(slog.DiscardHandler), func(s *sim) {
@@ -22,7 +21,7 @@ func TestWriteCosts(t *testing.T) {
 			}
 			return sum
 		}
-		s.until(s.now + simElection) // the log has its name
+		s.until(s.now + simElection) // until the log has its identity
 		before, sent := syncs(), s.entries
 		for i := range writes {
 			acked := false
@@ -36,12 +35,12 @@ func TestWriteCosts(t *testing.T) {
 			}
 			s.until(s.now + 10*time.Millisecond)
 		}
-		// Segments of the log end with a sync, too, and heartbeats have entries repeated.
+		// Closing a segment needs a sync, too, and heartbeats can cause entries to be sent again.
 		if got, want := syncs()-before, uint64(members*writes); got > want+want/10 {
-			t.Errorf("%d writes at %d members took %d syncs, more than %d", writes, members, got, want)
+			t.Errorf("%d writes at %d members took %d syncs, want at most %d", writes, members, got, want)
 		}
 		if got, want := s.entries-sent, 3*(members-1)*writes; got > want+want/5 {
-			t.Errorf("%d writes took %d messages about entries, more than %d", writes, got, want)
+			t.Errorf("%d writes took %d messages about entries, want at most %d", writes, got, want)
 		}
 	})
 	if found != "" {

@@ -13,8 +13,8 @@ import (
 // simElection is the election timeout of simulated members.
 const simElection = electionTicks * 10 * time.Millisecond
 
-// losing runs many seeds of five members without faults but one, and returns how long it
-// takes until a member that is left has a proposal of after it acknowledged.
+// losing runs many seeds of five members with lose as the only fault. It returns the times from the fault to the
+// first acknowledged proposal at a remaining member.
 func losing(t *testing.T, prefer string, lose func(s *sim, leader *simNode)) []time.Duration {
 	t.Helper()
 	var took []time.Duration
@@ -60,7 +60,7 @@ func losing(t *testing.T, prefer string, lose func(s *sim, leader *simNode)) []t
 		}
 	}
 	slices.Sort(took)
-	t.Logf("median %v, most %v; election timeout %v", took[len(took)/2], took[len(took)-1], simElection)
+	t.Logf("median %v, maximum %v; election timeout %v", took[len(took)/2], took[len(took)-1], simElection)
 	return took
 }
 
@@ -73,43 +73,43 @@ func (s *sim) leader() *simNode {
 	return nil
 }
 
-// TestLeaderEnds has the leader's process end, which the others' connections tell.
+// TestLeaderEnds ends the leader's process; the other members detect it by their closed connections.
 func TestLeaderEnds(t *testing.T) {
 	took := losing(t, "", func(s *sim, leader *simNode) {
 		s.stop(leader)
 		for _, n := range s.nodes {
-			if n.m != nil { // what it has sent comes before its connection's end
+			if n.m != nil { // its last messages arrive before its connections close
 				s.at(n, s.opt.delay, func() { s.suspect(n, leader.id) })
 			}
 		}
 	})
 	if most := took[len(took)-1]; most > simElection {
-		t.Errorf("it took %v at most, which is more than an election timeout", most)
+		t.Errorf("the slowest takeover took %v, want at most one election timeout", most)
 	}
 }
 
-// TestLeaderVanishes has the leader's machine vanish without a word.
+// TestLeaderVanishes removes the leader's machine; its connections stay open.
 func TestLeaderVanishes(t *testing.T) {
 	took := losing(t, "", func(s *sim, leader *simNode) { s.stop(leader) })
 	if most := took[len(took)-1]; most > 3*simElection {
-		t.Errorf("it took %v at most, which is more than three election timeouts", most)
+		t.Errorf("the slowest takeover took %v, want at most three election timeouts", most)
 	}
 }
 
-// TestPreferredSiteVanishes has the site vanish where the leader should be, while others
-// believe that it is there.
+// TestPreferredSiteVanishes removes the preferred site of the leader while the other members still consider
+// it reachable.
 func TestPreferredSiteVanishes(t *testing.T) {
 	took := losing(t, "1", func(s *sim, _ *simNode) {
 		s.stop(s.nodes[1])
 		s.stop(s.nodes[3])
 	})
 	if most := took[len(took)-1]; most > 5*simElection {
-		t.Errorf("it took %v at most, which is more than five election timeouts", most)
+		t.Errorf("the slowest takeover took %v, want at most five election timeouts", most)
 	}
 }
 
-// TestHandOverWithoutTarget has a leader pass its leadership to a member that has just vanished:
-// proposals must not wait for longer than the attempt, and attempts become rarer.
+// TestHandOverWithoutTarget transfers the leadership to a member that has just vanished. Proposals must not
+// wait longer than the attempt, and attempts must become rarer.
 func TestHandOverWithoutTarget(t *testing.T) {
 	found, _, _ := play(2, simOptions{members: 3, delay: 2 * time.Millisecond}, slog.New(slog.DiscardHandler), func(s *sim) {
 		leader, gone, _ := s.three()
@@ -141,7 +141,7 @@ func TestHandOverWithoutTarget(t *testing.T) {
 	}
 }
 
-// TestOutageIsNoRoundTrip has all pings of an outage answered at its end.
+// TestOutageIsNoRoundTrip answers all pings of an outage at its end.
 func TestOutageIsNoRoundTrip(t *testing.T) {
 	var r rtt
 	for range 50 {
@@ -149,18 +149,18 @@ func TestOutageIsNoRoundTrip(t *testing.T) {
 	}
 	r.add(20 * time.Second)
 	if got := r.upperBound(); got > 300*time.Millisecond {
-		t.Errorf("a round trip is expected to take %v after an outage, 40 ms before", got)
+		t.Errorf("round-trip estimate %v after an outage, want about 40 ms as before", got)
 	}
 	for range 50 {
 		r.add(400 * time.Millisecond)
 	}
 	if got := r.upperBound(); got < 390*time.Millisecond {
-		t.Errorf("a round trip is expected to take %v where it takes 400 ms", got)
+		t.Errorf("round-trip estimate %v, want about 400 ms", got)
 	}
 }
 
-// TestLeaderWithFullDiskHandsOver has a leader's disk fill up at any moment between two checks of its quorum, and the member that it
-// passes its leadership to out of its reach for that moment: no proposal is refused, since another can lead.
+// TestLeaderWithFullDiskHandsOver fills the leader's disk at any time between two quorum checks, while the transfer
+// target is unreachable. No proposal may be refused, since another member can lead.
 func TestLeaderWithFullDiskHandsOver(t *testing.T) {
 	opt := simOptions{members: 3, delay: 5 * time.Millisecond}
 	for seed := range uint64(2 * electionTicks) {
@@ -187,7 +187,7 @@ func TestLeaderWithFullDiskHandsOver(t *testing.T) {
 			}
 			s.until(s.now + 5*simElection)
 			if next := s.leader(); open > 0 || next == leader {
-				s.fail("%d proposals are open, and member %d leads after %d", open, next.id, leader.id)
+				s.fail("%d proposals are pending, and member %d leads after %d", open, next.id, leader.id)
 			}
 		})
 		if found != "" {

@@ -31,7 +31,7 @@ type hello struct {
 	Cluster  string `json:"cluster"`
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
-	// Names is true if the sender's version names logs. Log is the name of its own log, "" if it has none yet.
+	// Names is true if the sender's version names logs. Log is the name of the sender's log, "" if it has none yet.
 	Names bool   `json:"names,omitempty"`
 	Log   string `json:"log,omitempty"`
 	// Tells is true if the sender's version has frames of kind subscribe and notify.

@@ -10,9 +10,8 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// TestRejectedEntryIsIsolated has one cloud's database refuse one row: what comes before
-// it is applied there, the member names the entry, the other cloud answers, and all is applied
-// when the database takes it.
+// TestRejectedEntryIsIsolated makes one cloud's database reject one row. The entries before it are applied, the
+// member reports the entry, the other cloud serves reads, and all entries are applied once the database accepts the row.
 func TestRejectedEntryIsIsolated(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
@@ -25,7 +24,7 @@ func TestRejectedEntryIsIsolated(t *testing.T) {
 		"RAISE(ABORT, 'not in this database'); END"); err != nil {
 		t.Fatal(err)
 	}
-	hold(t, b) // so that all of it is one batch
+	hold(t, b) // so that all entries are in one batch
 	var bad api.Written
 	for i := range 20 {
 		key := fmt.Sprint("k", i)
@@ -41,7 +40,7 @@ func TestRejectedEntryIsIsolated(t *testing.T) {
 		}
 	}
 	b.log.release()
-	eventually(t, "the entry is found", func() bool { return b.Status(ctx).Databases[1].StuckAt == bad.Version })
+	eventually(t, "the rejected entry is reported", func() bool { return b.Status(ctx).Databases[1].StuckAt == bad.Version })
 	s := b.Status(ctx)
 	if d := s.Databases[1]; d.Applied != bad.Version-1 || d.State != api.StateDown || !strings.Contains(s.Problem,
 		fmt.Sprintf("entry %d cannot be applied", bad.Version)) || !strings.Contains(s.Problem, "not in this database") {
@@ -50,24 +49,24 @@ func TestRejectedEntryIsIsolated(t *testing.T) {
 	var meta hydraclient.Meta
 	if row, err := b.client.Get(ctx, "t", "bad", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":11}` ||
 		meta.Cloud != "east" {
-		t.Errorf("the row, asked for in that cloud: %s, %+v, %v", row.Value, meta, err)
+		t.Errorf("reading the row in that cloud: %s, %+v, %v", row.Value, meta, err)
 	}
 	if _, err := b.client.Put(ctx, "t", "more", map[string]int{}); err != nil {
-		t.Errorf("a write there: %v", err)
+		t.Errorf("writing in that cloud: %v", err)
 	}
 	if _, err := operator.ExecContext(ctx, "DROP TRIGGER refuse"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it goes on", func() bool { return b.checkServing() == nil && b.progress.index() == b.log.Commit() })
+	eventually(t, "the member applies entries again", func() bool { return b.checkServing() == nil && b.progress.index() == b.log.Commit() })
 	if d := b.Status(ctx).Databases[1]; d.StuckAt != 0 {
-		t.Errorf("it is still stuck at %d", d.StuckAt)
+		t.Errorf("still stuck at entry %d", d.StuckAt)
 	}
 	if n, err := b.client.Count(ctx, "t", hydraclient.Read(api.Local)); err != nil || n != 21 {
 		t.Errorf("%d rows, %v", n, err)
 	}
 }
 
-// TestTooLargeTransactionIsRejected is refused with what it weighs, in every cloud alike.
+// TestTooLargeTransactionIsRejected checks that a transaction over the limit is rejected with its weight in every cloud.
 func TestTooLargeTransactionIsRejected(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)

@@ -15,7 +15,7 @@ import (
 	"skerry/test/testkit"
 )
 
-// keys are an authority's.
+// keys is a certificate authority and the directory with its files.
 type keys struct {
 	t         *testing.T
 	dir       string
@@ -43,7 +43,7 @@ func (k *keys) issue(name string, role ca.Role, hosts ...string) {
 	}
 }
 
-// member makes a member's.
+// member issues the certificate of a member.
 func (k *keys) member(c Config) {
 	k.t.Helper()
 	listen, _, err := net.SplitHostPort(c.Listen)
@@ -54,14 +54,14 @@ func (k *keys) member(c Config) {
 	k.issue(c.Name, ca.Member, listen, peer)
 }
 
-// held has a member use files of its own that hold what is in others'.
-func (k *keys) held(p *process) {
+// copyFiles gives a member its own copies of its certificate files.
+func (k *keys) copyFiles(p *process) {
 	k.t.Helper()
 	in := func(suffix string) string { return filepath.Join(filepath.Dir(p.config.Data), suffix) }
 	p.config.Certificate, p.config.Key, p.config.Authority = in("own.crt"), in("own.key"), in("ca.crt")
 }
 
-// install replaces the certificate and key that a member uses by this authority's.
+// install replaces a member's certificate and key with those of this authority.
 func (k *keys) install(p *process) {
 	k.t.Helper()
 	replaced(k.t, p.config.Certificate, 0o644, k.file(p.config.Name+".crt"))
@@ -78,7 +78,7 @@ func trusts(p *process, authorities ...*keys) {
 	replaced(p.t, p.config.Authority, 0o644, files...)
 }
 
-// replaced puts what files hold in the place of another.
+// replaced atomically replaces a file with the concatenated contents of others.
 func replaced(t *testing.T, path string, mode os.FileMode, from ...string) {
 	t.Helper()
 	var all [][]byte
@@ -94,7 +94,7 @@ func replaced(t *testing.T, path string, mode os.FileMode, from ...string) {
 	}
 }
 
-// app is an application's client of a member, with connections of its own.
+// app returns an application's client of a member with its own connections.
 func (k *keys) app(at string, after time.Duration) *hydraclient.Client {
 	k.t.Helper()
 	id, err := ca.Load(k.file("app.crt"), k.file("app.key"), k.file("ca.crt"), k.born.Add(after))
@@ -114,22 +114,21 @@ func (k *keys) app(at string, after time.Duration) *hydraclient.Client {
 	return c
 }
 
-// TestAnotherAuthority has a running cluster go over to another authority, without a restart: a
-// member that has a certificate of the new one alone is taken in while both are trusted, and the
-// old one's are refused in the end.
+// TestAnotherAuthority moves a running cluster to another authority without a restart. While both are trusted, a
+// member with a certificate of the new one can join; at the end, certificates of the old one are refused.
 func TestAnotherAuthority(t *testing.T) {
 	ctx := t.Context()
 	before, after := newKeys(t), newKeys(t)
 	all := planProcesses(t)
 	for _, p := range all {
 		before.member(p.config)
-		before.held(p)
+		before.copyFiles(p)
 		before.install(p)
 		trusts(p, before)
 		p.start()
 	}
 	at := all[0].config.Listen
-	eventually(t, "there is a table", func() bool {
+	eventually(t, "the table is created", func() bool {
 		return before.app(at, 0).CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)) == nil
 	})
 
@@ -140,34 +139,34 @@ func TestAnotherAuthority(t *testing.T) {
 	}
 	late := joining(t, all)
 	after.member(late.config)
-	after.held(late)
+	after.copyFiles(late)
 	after.install(late)
 	trusts(late, before, after)
 	c := late.config
 	late.start()
-	eventually(t, "the new member is taken in", func() bool {
+	eventually(t, "the new member is added", func() bool {
 		_, err := before.app(at, 0).AddMember(ctx, api.Member{ID: c.ID, Name: c.Name, Cloud: c.Cloud, Peer: c.Peer, API: c.Listen})
 		return err == nil
 	})
-	eventually(t, "it has what the others have", func() bool {
+	eventually(t, "the new member has caught up", func() bool {
 		_, err := after.app(c.Listen, 0).Put(ctx, "t", "k", map[string]int{"n": 1}, hydraclient.Ack(api.Everywhere))
 		return err == nil
 	})
 
-	// All show certificates of the new one, and then trust no other.
+	// All members switch to certificates of the new authority and then trust only it.
 	for _, p := range all {
 		after.install(p)
 	}
 	for _, p := range append(all, late) {
 		trusts(p, after)
 	}
-	eventually(t, "the old authority's are refused", func() bool {
+	eventually(t, "certificates of the old authority are refused", func() bool {
 		_, err := before.app(at, 0).Status(ctx)
 		return errors.Is(err, hydraclient.ErrUnavailable)
 	})
 	late.kill()
-	late.start() // its connections, and those to it, are new
-	eventually(t, "members go on", func() bool {
+	late.start() // all of its connections are new
+	eventually(t, "the members accept writes", func() bool {
 		_, err := after.app(c.Listen, 0).Put(ctx, "t", "k", map[string]int{"n": 2}, hydraclient.Ack(api.Everywhere))
 		return err == nil
 	})
@@ -176,7 +175,7 @@ func TestAnotherAuthority(t *testing.T) {
 	}
 }
 
-// joining plans a further member, of a cloud of its own.
+// joining returns a further member in a new cloud.
 func joining(t *testing.T, all []*process) *process {
 	t.Helper()
 	c := Defaults()

@@ -24,18 +24,18 @@ func TestClockJumps(t *testing.T) {
 		p.start()
 		clocks = append(clocks, testkit.AttachClock(t, p.cmd.Process.Pid))
 	}
-	eventually(t, "there is a table", func() bool { return east.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)) == nil })
+	eventually(t, "the table is created", func() bool { return east.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)) == nil })
 	once := api.Transaction{RequestID: "once", Writes: []api.Write{{Do: command.Add, Table: "t", Key: "k", Value: []byte(`{"n":1}`)}}}
 	check := func(p *process) {
 		t.Helper()
-		eventually(t, "the order of before is not done twice", func() bool {
+		eventually(t, "the earlier order is not applied twice", func() bool {
 			_, err := p.client.Transact(ctx, once)
 			return err == nil
 		})
 		for what, o := range map[string]hydraclient.Option{"local": hydraclient.Read(api.Local),
 			"bounded": hydraclient.Staleness(10 * time.Second), "linearizable": hydraclient.Read(api.Linearizable)} {
 			var meta hydraclient.Meta
-			eventually(t, what+" read tells a sane age", func() bool {
+			eventually(t, what+" read reports a plausible age", func() bool {
 				row, err := p.client.Get(ctx, "t", "k", o, hydraclient.WithMeta(&meta))
 				return err == nil && string(row.Value) == `{"n":1}` && meta.Staleness >= 0 && meta.Staleness < time.Hour
 			})
@@ -49,20 +49,20 @@ func TestClockJumps(t *testing.T) {
 		}
 	}
 
-	// What a database holds gets older though its member's clock was set back.
+	// The contents of a database age although its member's clock was set back.
 	clocks[0].Set(t, 0)
 	check(east)
 	clocks[0].Set(t, -10*time.Hour)
 	west.kill()
 	witness.kill()
-	eventually(t, "a read of at most a second's age is refused", func() bool {
+	eventually(t, "a read with a maximum age of 1 s is refused", func() bool {
 		_, err := east.client.Get(ctx, "t", "k", hydraclient.Staleness(time.Second))
 		return errors.Is(err, hydraclient.ErrUnavailable)
 	})
 	var meta hydraclient.Meta
 	if _, err := east.client.Get(ctx, "t", "k", hydraclient.Read(api.Local),
 		hydraclient.WithMeta(&meta)); err != nil || meta.Staleness < time.Second {
-		t.Errorf("a local read says that it is %v old, %v", meta.Staleness, err)
+		t.Errorf("a local read reports an age of %v, %v", meta.Staleness, err)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestAge(t *testing.T) {
 		want time.Duration
 	}{
 		{"as time goes", then, time.Second},
-		{"the wall clock alone tells, as after a sleep", wall.Add(-time.Minute), time.Minute + time.Second},
+		{"only the wall clock advanced, as after a suspend", wall.Add(-time.Minute), time.Minute + time.Second},
 	} {
 		if got := maxAge(c.then, then.Add(time.Second)); got != c.want {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -83,7 +83,7 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// TestCertificatesExpire has the certificates of a running cluster expire, and renews them.
+// TestCertificatesExpire lets the certificates of a running cluster expire and then renews them.
 func TestCertificatesExpire(t *testing.T) {
 	ctx := t.Context()
 	all := planProcesses(t)
@@ -98,12 +98,12 @@ func TestCertificatesExpire(t *testing.T) {
 		p.start()
 		clocks = append(clocks, testkit.AttachClock(t, p.cmd.Process.Pid))
 	}
-	// connect is an application's client as of a time.
+	// connect returns an application's client whose clock shows the given time.
 	connect := func(at time.Duration) *hydraclient.Client { return pki.app(all[0].config.Listen, at) }
 	before := connect(0)
-	eventually(t, "there is a table", func() bool { return before.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)) == nil })
+	eventually(t, "the table is created", func() bool { return before.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)) == nil })
 	day := 24 * time.Hour
-	eventually(t, "nothing is wrong", func() bool {
+	eventually(t, "no problem is reported", func() bool {
 		s, err := before.Status(ctx)
 		return err == nil && s.Certificate != nil && s.Certificate.LeftS >= int64((29*day).Seconds()) && s.Problem == ""
 	})
@@ -114,10 +114,10 @@ func TestCertificatesExpire(t *testing.T) {
 	}
 	if _, err := connect(0).Put(ctx, "t", "k", map[string]int{"n": 1}); !errors.Is(err,
 		hydraclient.ErrUnavailable) || !strings.Contains(err.Error(), "expired") {
-		t.Errorf("a connection of after the end: %v", err)
+		t.Errorf("a connection made after the expiry: %v", err)
 	}
 	if s, err := before.Status(ctx); err != nil || s.Certificate.LeftS >= 0 || !strings.Contains(s.Problem, "expired") {
-		t.Errorf("a connection of before: %+v, %v", s, err)
+		t.Errorf("a connection made before the expiry: %+v, %v", s, err)
 	}
 	for _, name := range []string{"app", all[0].config.Name, all[1].config.Name, all[2].config.Name} {
 		if err := pki.authority.Renew(name, 30, pki.born.Add(late)); err != nil {
@@ -125,7 +125,7 @@ func TestCertificatesExpire(t *testing.T) {
 		}
 	}
 	after := connect(late)
-	eventually(t, "renewed certificates are taken up", func() bool {
+	eventually(t, "the renewed certificates are loaded", func() bool {
 		_, err := after.Put(ctx, "t", "k", map[string]int{"n": 2})
 		return err == nil
 	})

@@ -26,7 +26,7 @@ import (
 	"skerry/test/testkit"
 )
 
-// TestMain lets the test's program be a member: its argument is a configuration.
+// TestMain runs the test binary as a member if its argument is a configuration.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "member" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -53,7 +53,7 @@ func runMember(ctx context.Context, text string) error {
 	return s.Run(ctx)
 }
 
-// process is a member as a process of its own, which a test kills.
+// process is a member in a separate process that the test can kill.
 type process struct {
 	t      *testing.T
 	config Config
@@ -61,7 +61,7 @@ type process struct {
 	client *hydraclient.Client
 }
 
-// start starts it, again if need be, and returns when it answers.
+// start starts or restarts the process and returns when the member responds.
 func (p *process) start() {
 	p.t.Helper()
 	text, err := json.Marshal(p.config)
@@ -87,12 +87,12 @@ func (p *process) start() {
 		text, _ := os.ReadFile(log.Name())
 		p.t.Fatalf("%s did not start: %v\n%s", p.config.Name, errors.Join(err, p.cmd.Wait()), text)
 	}
-	go io.Copy(io.Discard, out) // ends with the process
+	go io.Copy(io.Discard, out) // returns when the process ends
 }
 
 func (p *process) kill() {
 	if p.cmd != nil {
-		_ = p.cmd.Process.Kill() // it may have ended
+		_ = p.cmd.Process.Kill() // it may have exited
 		_ = p.cmd.Wait()
 		p.cmd = nil
 	}
@@ -108,7 +108,7 @@ func startProcesses(t *testing.T) []*process {
 	return all
 }
 
-// planProcesses plans them, and kills them at the test's end.
+// planProcesses configures the processes without starting them, and kills them at the end of the test.
 func planProcesses(t *testing.T) []*process {
 	t.Helper()
 	dir := t.TempDir()
@@ -137,10 +137,9 @@ func planProcesses(t *testing.T) []*process {
 	return all
 }
 
-// TestKills transfers money between accounts and writes registers while members, the
-// leader among them, are killed with SIGKILL and come back. No transfer is lost, doubled
-// or half done, and the registers are linearizable. SKERRY_SEED repeats the kills'
-// choices, SKERRY_KILLS says how many.
+// TestKills transfers money between accounts and writes registers while members, including the leader, are killed
+// with SIGKILL and restarted. No transfer may be lost, duplicated or half done, and the registers must be
+// linearizable. SKERRY_SEED repeats the choice of victims; SKERRY_KILLS sets their number.
 func TestKills(t *testing.T) {
 	seed, kills := settingUint(t, "SKERRY_SEED", rand.Uint64N(1e6)), settingUint(t, "SKERRY_KILLS", 3)
 	t.Logf("SKERRY_SEED=%d SKERRY_KILLS=%d repeat this", seed, kills)
@@ -205,7 +204,7 @@ func TestKills(t *testing.T) {
 			transfers += v.Transfers
 		}
 		if sum != accounts*money || transfers < 2*done {
-			t.Errorf("in %s: %d of money, want %d; %d transfers, %d were acknowledged", p.config.Cloud, sum, accounts*money, transfers/2, done)
+			t.Errorf("in %s: total balance %d, want %d; %d transfers, %d acknowledged", p.config.Cloud, sum, accounts*money, transfers/2, done)
 		}
 	}
 	t.Logf("%d transfers, %d operations on registers", done, history.Len())
@@ -235,7 +234,7 @@ func settingUint(t *testing.T, name string, missing uint64) uint64 {
 	return n
 }
 
-// pause lets time pass in which members work.
+// pause sleeps for d or until the context is done.
 func pause(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -243,8 +242,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// transfer moves money between two accounts, with a request ID that makes it harmless to
-// try again until a member answers.
+// transfer moves money between two accounts. Its request ID makes retries safe until a member responds.
 func transfer(ctx context.Context, c *hydraclient.Client, r *rand.Rand, accounts int) error {
 	from, amount := r.IntN(accounts), 1+r.IntN(30)
 	to := (from + 1 + r.IntN(accounts-1)) % accounts

@@ -34,7 +34,7 @@ func TestScopes(t *testing.T) {
 	}
 	for _, c := range []struct {
 		method, path string
-		want         map[string]int // by scope, "" for no token
+		want         map[string]int // status by scope, "" for no token
 	}{
 		{"GET", "/v1/tables/t/rows", map[string]int{"": 401, "wrong": 401, "read": 200, "write": 200, "admin": 200}},
 		{"PUT", "/v1/tables/t/rows/k", map[string]int{"": 401, "wrong": 401, "read": 403, "write": 200, "admin": 200}},
@@ -90,7 +90,7 @@ func TestBadInput(t *testing.T) {
 		{"a table of Hydra's own", "GET", "/v1/tables/hydra_meta/rows", "", api.CodeBadRequest},
 		{"writing one", "PUT", "/v1/tables/hydra_members/rows/1", "{}", api.CodeBadRequest},
 		{"unknown read", "GET", "/v1/tables/t/rows/k?read=dirty", "", api.CodeBadRequest},
-		{"bounded by nothing", "GET", "/v1/tables/t/rows/k?read=bounded", "", api.CodeBadRequest},
+		{"bounded without a bound", "GET", "/v1/tables/t/rows/k?read=bounded", "", api.CodeBadRequest},
 		{"unknown ack", "PUT", "/v1/tables/t/rows/k?ack=maybe", "{}", api.CodeBadRequest},
 		{"limit", "GET", "/v1/tables/t/rows?limit=1000000", "", api.CodeBadRequest},
 		{"unknown path", "GET", "/v2/tables", "", api.CodeBadRequest},
@@ -133,11 +133,11 @@ func TestOverload(t *testing.T) {
 		_, err := one.Put(t.Context(), "t", "k", map[string]int{}, hydraclient.Ack(api.Applied))
 		waits <- err
 	}()
-	eventually(t, "a write waits", func() bool { return a.log.Commit() > a.progress.index() })
+	eventually(t, "a write is waiting", func() bool { return a.log.Commit() > a.progress.index() })
 	_, err = one.Get(t.Context(), "t", "k", hydraclient.Read(api.Local))
 	var answer *hydraclient.Error
 	if !errors.Is(err, hydraclient.ErrOverloaded) || !errors.As(err, &answer) || answer.RetryAfter == 0 {
-		t.Errorf("beyond what is served at a time: %v", err)
+		t.Errorf("a request beyond the concurrency limit: %v", err)
 	}
 	a.log.release()
 	if err := <-waits; err != nil {
@@ -145,14 +145,14 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// markup is a row of the largest size, of characters that package json writes as six bytes.
+// markup returns a row of the maximum size whose characters package json escapes with six bytes.
 func markup() json.RawMessage {
 	const around = len(`{"v":""}`)
 	return json.RawMessage(`{"v":"` + strings.Repeat("<&>\u2028", (command.MaxValue-around)/6) + `"}`)
 }
 
-// TestRowsKeepTheirBytes writes rows of the largest size in every way, where the cloud's own database
-// answers and where another cloud's does: they come back byte for byte.
+// TestRowsKeepTheirBytes writes rows of the maximum size in every way, served by the cloud's own database and by
+// another cloud's. Reads must return them byte for byte.
 func TestRowsKeepTheirBytes(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
@@ -166,7 +166,7 @@ func TestRowsKeepTheirBytes(t *testing.T) {
 	if _, err := a.client.Put(ctx, "t", "k", map[string]int{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "b does not serve", func() bool { return b.databaseProblem() != nil })
+	eventually(t, "b stops serving", func() bool { return b.databaseProblem() != nil })
 	streams, err := hydraclient.New(hydraclient.Config{Endpoints: []string{strings.TrimPrefix(b.url, "http://")},
 		Timeout: patience, Streams: 1})
 	if err != nil {
@@ -180,7 +180,7 @@ func TestRowsKeepTheirBytes(t *testing.T) {
 				t.Helper()
 				for _, by := range []*hydraclient.Client{a.client, c} {
 					if row, err := by.Get(ctx, "t", key); err != nil || string(row.Value) != string(want) {
-						t.Errorf("%s: %d bytes came back of %d, %v", how, len(row.Value), len(want), err)
+						t.Errorf("%s: got %d bytes, want %d, %v", how, len(row.Value), len(want), err)
 					}
 				}
 			}
@@ -192,7 +192,7 @@ func TestRowsKeepTheirBytes(t *testing.T) {
 				Checks: []api.Check{{Table: "t", Key: "once" + name, Is: command.Absent}},
 				Writes: []api.Write{{Do: command.Put, Table: "t", Key: "once" + name, Value: want}},
 			}); err != nil {
-				t.Errorf("a put that is conditional: %v", err)
+				t.Errorf("a conditional put: %v", err)
 			}
 			check("conditional put", "once"+name)
 			var all api.Transaction
@@ -213,11 +213,11 @@ func TestRowsKeepTheirBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if row, err := a.client.Get(ctx, "t", "struct"); err != nil || string(row.Value) != `{"V":"a<b"}` {
-		t.Errorf("what the client made JSON of: %s, %v", row.Value, err)
+		t.Errorf("a value that the client marshalled: %s, %v", row.Value, err)
 	}
 }
 
-// begin sends the beginning of a request, and no more.
+// begin sends only the beginning of a request.
 func begin(t *testing.T, addr, text string) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", addr)
@@ -231,7 +231,7 @@ func begin(t *testing.T, addr, text string) net.Conn {
 	return c
 }
 
-// stalling is a member's interface, and a client of it.
+// stalling starts a member's API and returns it with its address and a client.
 func stalling(t *testing.T, c api.Config) (*api.Server, string, *hydraclient.Client) {
 	t.Helper()
 	a := startMember(t, newSharedLog(), "a", "east", "", nil)
@@ -251,7 +251,7 @@ func stalling(t *testing.T, c api.Config) (*api.Server, string, *hydraclient.Cli
 	return s, addr, client
 }
 
-// TestStalled has requests begin that never end: they take no slot of those that are whole.
+// TestStalled begins requests that never end. They must not occupy slots of complete requests.
 func TestStalled(t *testing.T) {
 	_, addr, client := stalling(t, api.Config{InFlight: 1})
 	for i := range 8 {
@@ -266,32 +266,32 @@ func TestStalled(t *testing.T) {
 	}
 }
 
-// TestHuge has more come at once than there is room for: that is refused, with nothing done, and
-// what is small is served. What stalls is given up, and leaves its room.
+// TestHuge sends more data at once than fits into the memory limit. The excess is refused without effect, and small
+// requests are served. Stalled requests time out and release their memory.
 func TestHuge(t *testing.T) {
 	s, addr, client := stalling(t, api.Config{Bodies: 1 << 20, Patience: patience / 10})
 	row := `{"text":"` + strings.Repeat("x", 700<<10) + `"}`
 	stalled := begin(t, addr, fmt.Sprintf("PUT /v1/tables/t/rows/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s",
 		len(row), row[:len(row)-1]))
-	eventually(t, "the large row takes its room", func() bool { return s.Held() > 600<<10 })
+	eventually(t, "the large row has reserved memory", func() bool { return s.Held() > 600<<10 })
 	_, err := client.Put(t.Context(), "t", "b", map[string]string{"text": strings.Repeat("x", 600<<10)})
 	if !errors.Is(err, hydraclient.ErrOverloaded) {
-		t.Errorf("another: %v", err)
+		t.Errorf("another large row: %v", err)
 	}
 	if _, err := client.Put(t.Context(), "t", "c", map[string]int{"n": 1}); err != nil {
-		t.Errorf("a small one: %v", err)
+		t.Errorf("a small row: %v", err)
 	}
 	head := "GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: " + framing.Protocol + "\r\n\r\n"
 	stream := begin(t, addr, head+"\x00\x00\x40\x00"+row[:100])
 	if text, _ := io.ReadAll(stalled); !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
-		t.Errorf("what stalled was answered with %.200q", text)
+		t.Errorf("response to a stalled request: %.200q", text)
 	}
 	if text, err := io.ReadAll(stream); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 101 ") {
-		t.Errorf("a stream that stalled in a frame: %.200q, %v", text, err)
+		t.Errorf("response to a stream that stalled within a frame: %.200q, %v", text, err)
 	}
-	eventually(t, "nothing is held", func() bool { return s.Held() == 0 })
+	eventually(t, "no memory is reserved", func() bool { return s.Held() == 0 })
 	if _, err := client.Put(t.Context(), "t", "b", map[string]string{"text": strings.Repeat("x", 600<<10)}); err != nil {
-		t.Errorf("with room again: %v", err)
+		t.Errorf("a large row after the memory was released: %v", err)
 	}
 	resp, err := http.Get("http://" + addr + "/v1/tables/t/count")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"skerry/systems/consensus"
 )
 
-// sharedLog is a replicated log in memory, without faults but those that a test makes.
+// sharedLog is an in-memory replicated log. The only faults are those that a test injects.
 type sharedLog struct {
 	mu      sync.Mutex
 	entries []consensus.Entry
@@ -36,19 +36,19 @@ func (s *sharedLog) compact(index uint64) {
 	s.notify()
 }
 
-// memLog is one member's view of it.
+// memLog is one member's view of a sharedLog.
 type memLog struct {
 	*sharedLog
 	self consensus.Member
 	node *Node
-	// held is the first index that this member's Entries keeps back; 0: none.
+	// held is the first index that this member's Entries withholds; 0: none.
 	held    uint64
 	applied uint64
-	// away is whether the others cannot reach it.
+	// away reports whether the other members cannot reach it.
 	away bool
 	done chan struct{}
 	told chan struct{}
-	// deaf is whether it is told nothing; heeds, that it wants to be told.
+	// deaf suppresses notifications to this member; heeds is set once it has subscribed.
 	deaf, heeds bool
 }
 
@@ -62,14 +62,14 @@ func (s *sharedLog) member(m consensus.Member) *memLog {
 	return l
 }
 
-// hold keeps entries from the next one on back from this member's database.
+// hold withholds all entries after the last one from this member's database.
 func (l *memLog) hold() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.held = uint64(len(l.entries)) + 1
 }
 
-// holdFrom keeps entries from one on back, which the database may have had before.
+// holdFrom withholds the entries from index on, which the database may already have applied.
 func (l *memLog) holdFrom(index uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *memLog) Entries(ctx context.Context, from uint64, most int) ([]consensu
 	defer l.mu.Unlock()
 	for {
 		end := uint64(len(l.entries))
-		if l.held != 0 && most == maxBatch { // the applier asks
+		if l.held != 0 && most == maxBatch { // the caller is the applier
 			end = min(end, l.held-1)
 		}
 		switch {
@@ -179,7 +179,7 @@ func (l *memLog) Fetch(ctx context.Context, _ uint64) (uint64, error) {
 		}
 		return index, l.node.Load(ctx, index, io.Reader(&b))
 	}
-	return 0, errors.New("nobody has a state")
+	return 0, errors.New("no member has a state")
 }
 
 func (l *memLog) all() []*memLog {

@@ -21,10 +21,10 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// patience is how long a test waits for what must become true.
+// patience is the timeout for conditions that must become true.
 const patience = 30 * time.Second
 
-// member is a node with its interface, on a log in memory.
+// member is a node with its API on an in-memory log.
 type member struct {
 	*Node
 	log    *memLog
@@ -35,7 +35,7 @@ type member struct {
 	stop   func()
 }
 
-// startMember starts a member of a cloud; path is the database's, "" for a new one.
+// startMember starts a member of a cloud; path is its database file, "" for a new one.
 func startMember(t *testing.T, shared *sharedLog, name, cloud, path string, tokens *bearer.Tokens, change ...func(*Options)) *member {
 	t.Helper()
 	if path == "" {
@@ -88,13 +88,13 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not after %v", what, patience)
+			t.Fatalf("timeout waiting until %s: %v", what, patience)
 		}
 	}
 }
 
-// hold keeps entries back from members' databases from here on. What members tell of their addresses through the log
-// soon after their start is applied by then: it makes a table, so that a write behind it is answered only when it is applied, too.
+// hold withholds all further entries from the members' databases. It first waits for the entries in which members publish
+// their addresses: these create a table, so a later write would be acknowledged only after they are applied.
 func hold(t *testing.T, held ...*member) {
 	t.Helper()
 	for _, m := range held {
@@ -120,12 +120,12 @@ func TestAcknowledgements(t *testing.T) {
 	hold(t, a, b)
 	w, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 1})
 	if err != nil || w.Ack != api.Committed {
-		t.Fatalf("while no database applies: %+v, %v", w, err)
+		t.Fatalf("a write while no database applies entries: %+v, %v", w, err)
 	}
 	var meta hydraclient.Meta
 	if _, err := a.client.Get(ctx, "accounts", "ada", hydraclient.Read(api.Local), hydraclient.WithMeta(&meta)); !errors.Is(err,
 		hydraclient.ErrNotFound) {
-		t.Errorf("a local read of what is not applied: %v", err)
+		t.Errorf("a local read of an unapplied write: %v", err)
 	}
 	if s, err := a.client.Status(ctx); err != nil || s.Databases[0].Lag == 0 || s.Commit < w.Version {
 		t.Errorf("status %+v, %v", s, err)
@@ -134,7 +134,7 @@ func TestAcknowledgements(t *testing.T) {
 	_, err = a.client.Get(short, "accounts", "ada")
 	cancel()
 	if !errors.Is(err, hydraclient.ErrUnavailable) {
-		t.Errorf("a linearizable read of what is not applied: %v, want that it waits", err)
+		t.Errorf("a linearizable read of an unapplied write: %v, want a timeout", err)
 	}
 	a.log.release()
 	row, err := a.client.Get(ctx, "accounts", "ada", hydraclient.WithMeta(&meta))
@@ -143,7 +143,7 @@ func TestAcknowledgements(t *testing.T) {
 	}
 	if w, err := a.client.Put(ctx, "accounts", "ada", map[string]int{"n": 2},
 		hydraclient.Ack(api.Applied)); err != nil || w.Ack != api.Applied {
-		t.Errorf("applied here: %+v, %v", w, err)
+		t.Errorf("a write with ack=applied: %+v, %v", w, err)
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -156,15 +156,15 @@ func TestAcknowledgements(t *testing.T) {
 	})
 	select {
 	case err := <-done:
-		t.Fatalf("everywhere, while one database does not apply: %v", err)
+		t.Fatalf("a write with ack=everywhere while one database does not apply: %v", err)
 	default:
 	}
 	b.log.release()
 	if err := <-done; err != nil {
-		t.Errorf("everywhere: %v", err)
+		t.Errorf("a write with ack=everywhere: %v", err)
 	}
 	if row, err := b.client.Get(ctx, "accounts", "ada", hydraclient.Read(api.Local)); err != nil || string(row.Value) != `{"n":3}` {
-		t.Errorf("there: %s, %v", row.Value, err)
+		t.Errorf("reading the row at the other member: %s, %v", row.Value, err)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestBoundedStaleness(t *testing.T) {
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its age is known", func() bool { return a.staleness() >= 0 })
+	eventually(t, "the staleness of a is known", func() bool { return a.staleness() >= 0 })
 	hold(t, a)
 	if _, err := a.client.Put(ctx, "t", "k", map[string]int{"n": 1}); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestBoundedStaleness(t *testing.T) {
 	var meta hydraclient.Meta
 	if _, err := a.client.Get(ctx, "t", "k", hydraclient.Staleness(time.Hour), hydraclient.WithMeta(&meta)); !errors.Is(err,
 		hydraclient.ErrNotFound) {
-		t.Errorf("at most an hour old: %v", err)
+		t.Errorf("a read with a bound of one hour: %v", err)
 	}
 	read := make(chan error, 1)
 	go func() {
@@ -192,7 +192,7 @@ func TestBoundedStaleness(t *testing.T) {
 	eventually(t, "somebody waits", a.progress.hasWaiters)
 	a.log.release()
 	if err := <-read; err != nil {
-		t.Errorf("not old at all: %v", err)
+		t.Errorf("a read with the smallest bound: %v", err)
 	}
 }
 
@@ -220,12 +220,12 @@ func TestTransactions(t *testing.T) {
 	}
 	again, err := b.client.Transact(ctx, transfer, hydraclient.RequestID("one"))
 	if err != nil || again.Version != first.Version {
-		t.Errorf("the same again, elsewhere: %+v, %v; want version %d", again, err, first.Version)
+		t.Errorf("repeating the transaction at the other member: %+v, %v; want version %d", again, err, first.Version)
 	}
 	_, err = b.client.Transact(ctx, transfer)
 	var answer *hydraclient.Error
 	if !errors.Is(err, hydraclient.ErrCheckFailed) || !errors.As(err, &answer) || answer.Status != http.StatusConflict || *answer.Failed != 0 {
-		t.Errorf("without cover: %v", err)
+		t.Errorf("a transfer without sufficient balance: %v", err)
 	}
 	for _, m := range []*member{a, b} {
 		if row, err := m.client.Get(ctx, "accounts", "bob"); err != nil || string(row.Value) != `{"balance":17}` {
@@ -240,16 +240,16 @@ func TestTransactions(t *testing.T) {
 		Checks: []api.Check{{Table: "accounts", Key: "ada", Is: command.Version, Version: row.Version - 1}},
 		Writes: []api.Write{{Do: command.Put, Table: "accounts", Key: "ada", Value: json.RawMessage("{}")}},
 	}); !errors.Is(err, hydraclient.ErrCheckFailed) {
-		t.Errorf("a version that is gone: %v", err)
+		t.Errorf("a check for an outdated version: %v", err)
 	}
 	if _, err := a.client.Merge(ctx, "accounts", "nobody", map[string]int{"a": 1}); !errors.Is(err, hydraclient.ErrNotFound) {
-		t.Errorf("merge into nothing: %v", err)
+		t.Errorf("merge into a missing row: %v", err)
 	}
 	if _, err := a.client.Delete(ctx, "accounts", "ada"); err != nil {
 		t.Error(err)
 	}
 	if _, err := a.client.Delete(ctx, "accounts", "ada"); !errors.Is(err, hydraclient.ErrNotFound) {
-		t.Errorf("delete of nothing: %v", err)
+		t.Errorf("delete of a missing row: %v", err)
 	}
 	for _, key := range []string{".", "..", "a/b", "a b?c#d%", "'; DROP TABLE accounts; --", "\u00e9\u2028"} {
 		if _, err := a.client.Put(ctx, "accounts", key, map[string]string{"key": key}); err != nil {
@@ -303,8 +303,8 @@ func TestDatabaseRebuilt(t *testing.T) {
 	}
 }
 
-// TestDatabaseDown takes the database of one cloud away: the log goes on, the other cloud
-// answers for it, and it catches up.
+// TestDatabaseDown breaks the database of one cloud. The log continues, the other cloud serves its requests, and
+// the database catches up afterwards.
 func TestDatabaseDown(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
@@ -321,22 +321,22 @@ func TestDatabaseDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.client.Put(ctx, "t", "k", map[string]int{"n": 1}); err != nil {
-		t.Errorf("a write that is committed without the database: %v", err)
+		t.Errorf("a write acknowledged without the database: %v", err)
 	}
-	eventually(t, "b says so", func() bool { return b.problem.Load() != nil })
+	eventually(t, "b reports a problem", func() bool { return b.problem.Load() != nil })
 	var meta hydraclient.Meta
 	if row, err := b.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1}` ||
 		meta.Forwarded != "b" || meta.Cloud != "east" {
-		t.Errorf("a read at the cloud without a database: %s, %+v, %v", row.Value, meta, err)
+		t.Errorf("a read in the cloud without a database: %s, %+v, %v", row.Value, meta, err)
 	}
 	if _, err := b.client.Merge(ctx, "t", "k", map[string]int{"m": 2}); err != nil {
-		t.Errorf("a transaction there: %v", err)
+		t.Errorf("a transaction in that cloud: %v", err)
 	}
 	if _, err := b.client.Merge(ctx, "t", "none", map[string]int{"m": 2}); !errors.Is(err, hydraclient.ErrNotFound) {
-		t.Errorf("a merge into nothing there: %v", err)
+		t.Errorf("a merge into a missing row in that cloud: %v", err)
 	}
 	if err := b.client.Ready(ctx); !errors.Is(err, hydraclient.ErrUnavailable) {
-		t.Errorf("b is ready: %v", err)
+		t.Errorf("b reports ready: %v", err)
 	}
 	s, err := b.client.Status(ctx)
 	if err != nil || s.Problem == "" || s.Databases[1].State != api.StateDown {
@@ -348,12 +348,12 @@ func TestDatabaseDown(t *testing.T) {
 	eventually(t, "b serves again", func() bool { return b.checkServing() == nil })
 	if row, err := b.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta)); err != nil || string(row.Value) != `{"n":1,"m":2}` ||
 		meta.Forwarded != "" {
-		t.Errorf("afterwards: %s, %+v, %v", row.Value, meta, err)
+		t.Errorf("a read after the recovery: %s, %+v, %v", row.Value, meta, err)
 	}
 }
 
-// TestSharedDatabase has two members of a cloud on one database: one applies, and the
-// other goes on when it ends.
+// TestSharedDatabase runs two members of a cloud on one database. One of them applies entries; when it stops, the
+// other takes over.
 func TestSharedDatabase(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a := startMember(t, shared, "a", "east", "", nil)

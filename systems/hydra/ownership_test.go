@@ -17,9 +17,9 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// TestAdoptAfterLostLogs takes all members' logs away and leaves their databases. The new log that they
-// begin acknowledges nothing that the databases would not have; a log that is begun after what
-// one database holds has every row of it, in every cloud, and goes on.
+// TestAdoptAfterLostLogs removes the logs of all members but not their databases. The members' new log must not
+// acknowledge writes that no database would apply. A log adopted from one database has all of its rows in every
+// cloud and accepts writes.
 func TestAdoptAfterLostLogs(t *testing.T) {
 	all, ctx := startProcesses(t), t.Context()
 	east := all[0].client
@@ -67,12 +67,12 @@ func TestAdoptAfterLostLogs(t *testing.T) {
 
 	killAll()
 	if _, err := Adopt(ctx, all[0].config, nil, false); err == nil || !strings.Contains(err.Error(), "there is a log") {
-		t.Errorf("a log was begun over another one: %v", err)
+		t.Errorf("Adopt replaced an existing log: %v", err)
 	}
 	loseLogs()
 	b, err := Adopt(ctx, all[0].config, nil, false)
 	if err != nil || b.After < last.Version {
-		t.Fatalf("the new log begins at %v, %v; the last row is of %d", b, err, last.Version)
+		t.Fatalf("the new log begins at %v, %v; the last row has version %d", b, err, last.Version)
 	}
 	again, err := ParseLogStart(b.String())
 	if err != nil || again != b {
@@ -96,7 +96,7 @@ func TestAdoptAfterLostLogs(t *testing.T) {
 		}
 		row, err := p.client.Get(ctx, "t", fmt.Sprint("k", rows-1), hydraclient.Read(api.Local))
 		if err != nil || row.Version != last.Version {
-			t.Errorf("%s has the last row in version %d, %v; want %d", p.config.Name, row.Version, err, last.Version)
+			t.Errorf("%s: last row has version %d, %v; want %d", p.config.Name, row.Version, err, last.Version)
 		}
 		if w, err := p.client.Put(ctx, "t", fmt.Sprint("new", i), map[string]int{},
 			hydraclient.Ack(api.Everywhere)); err != nil || w.Version <= b.After {
@@ -105,19 +105,19 @@ func TestAdoptAfterLostLogs(t *testing.T) {
 	}
 }
 
-// operated opens a SQLite database as its operator does, beside the members.
+// operated opens a SQLite database as an operator would, concurrently with the members.
 func operated(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_txlock=immediate")
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.SetMaxOpenConns(1) // what is attached is attached to a connection
+	db.SetMaxOpenConns(1) // an attached database belongs to one connection
 	t.Cleanup(func() { db.Close() })
 	return db
 }
 
-// copyOf copies a database as it is.
+// copyOf copies a database in its current state.
 func copyOf(t *testing.T, path string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy.db")
@@ -127,7 +127,7 @@ func copyOf(t *testing.T, path string) string {
 	return to
 }
 
-// putBack restores a copy over a database that members use, in one transaction.
+// putBack restores a copy over a database in use, in one transaction.
 func putBack(t *testing.T, path, from string) {
 	t.Helper()
 	if err := restore(t.Context(), operated(t, path), from); err != nil {
@@ -183,13 +183,13 @@ func texts(ctx context.Context, tx *sql.Tx, query string) (list []string, err er
 	return list, rows.Err()
 }
 
-// TestDatabaseGoesBack puts databases back to an earlier copy while members run: nothing that
-// was acknowledged is missed by a read, what was lost is applied again, from the log or, where
-// that no longer reaches, by way of another cloud's database.
+// TestDatabaseGoesBack restores databases to an earlier copy while members run. No read may miss an acknowledged
+// write. The lost entries are applied again from the log or, if the log no longer has them, the database is
+// rebuilt from another cloud's.
 func TestDatabaseGoesBack(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		members  int // of the cloud whose database goes back
+		members  int // of the cloud whose database is restored
 		compact  bool
 		lostByIt string
 	}{
@@ -202,29 +202,29 @@ func TestDatabaseGoesBack(t *testing.T) {
 			shared.name = "one"
 			a := startMember(t, shared, "a", "east", "", nil)
 			startMember(t, shared, "c", "west", "", nil)
-			asked := a
+			target := a
 			if tt.members == 2 {
-				asked = startMember(t, shared, "b", "east", a.path, nil)
+				target = startMember(t, shared, "b", "east", a.path, nil)
 			}
 			put := func(table, key string, n int) {
 				t.Helper()
-				if _, err := asked.client.Put(ctx, table, key, map[string]int{"n": n}, hydraclient.Ack(api.Everywhere)); err != nil {
+				if _, err := target.client.Put(ctx, table, key, map[string]int{"n": n}, hydraclient.Ack(api.Everywhere)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			holds := func(table, key string, n int) {
 				t.Helper()
-				row, err := asked.client.Get(ctx, table, key)
+				row, err := target.client.Get(ctx, table, key)
 				if want := fmt.Sprintf(`{"n":%d}`, n); err != nil || string(row.Value) != want {
-					t.Errorf("%s of %s is %s, %v; want %s", key, table, row.Value, err, want)
+					t.Errorf("row %s of table %s: got %s, %v; want %s", key, table, row.Value, err, want)
 				}
 			}
-			if err := asked.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
+			if err := target.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
 				t.Fatal(err)
 			}
 			put("t", "k", 1)
 			early := copyOf(t, a.path)
-			if err := asked.client.CreateTable(ctx, "late", hydraclient.Ack(api.Everywhere)); err != nil {
+			if err := target.client.CreateTable(ctx, "late", hydraclient.Ack(api.Everywhere)); err != nil {
 				t.Fatal(err)
 			}
 			put("t", "k", 2)
@@ -236,46 +236,46 @@ func TestDatabaseGoesBack(t *testing.T) {
 			putBack(t, a.path, early)
 			holds("t", "k", 2)
 			holds("late", "x", 3)
-			if page, err := asked.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
+			if page, err := target.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
 				t.Errorf("rows of late: %+v, %v", page.Rows, err)
 			}
 			putBack(t, a.path, early)
-			if page, err := asked.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
-				t.Errorf("rows of late, when it went back once more: %+v, %v", page.Rows, err)
+			if page, err := target.client.Scan(ctx, "late", hydraclient.Page{}); err != nil || len(page.Rows) != 1 {
+				t.Errorf("rows of late after the second restore: %+v, %v", page.Rows, err)
 			}
 			putBack(t, a.path, early)
-			if n, err := asked.client.Count(ctx, "t"); err != nil || n != 1 {
+			if n, err := target.client.Count(ctx, "t"); err != nil || n != 1 {
 				t.Errorf("%d rows of t, %v", n, err)
 			}
-			putBack(t, a.path, early) // without a request
+			putBack(t, a.path, early) // not followed by a request
 			again(t, a.path, "late")
 			put("late", "y", 4)
 			holds("late", "y", 4)
-			if tables, err := asked.client.Tables(ctx); err != nil || len(tables) != 2 {
+			if tables, err := target.client.Tables(ctx); err != nil || len(tables) != 2 {
 				t.Errorf("tables %v, %v", tables, err)
 			}
 		})
 	}
 }
 
-// again waits until a table of an SQLite database has a row again.
+// again waits until a table of a SQLite database has a row again.
 func again(t *testing.T, path, table string) {
 	t.Helper()
 	db := operated(t, path)
-	eventually(t, "what was lost is applied again", func() bool {
+	eventually(t, "the lost entries are applied again", func() bool {
 		var n int
 		err := db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table).Scan(&n)
 		return err == nil && n == 1
 	})
 }
 
-// TestStepBackIsReportedOnce checks that the first to notice that a database went back is one that does
-// nothing about it, as one who reads for himself: it is applied to again all the same.
+// TestStepBackIsReportedOnce lets a plain reader, which does not repair anything, be the first to detect that a
+// database was restored. The member must still apply the lost entries.
 func TestStepBackIsReportedOnce(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	shared.name = "one"
 	a := startMember(t, shared, "a", "east", "", nil)
-	eventually(t, "the member has told where it is, and writes nothing more", func() bool {
+	eventually(t, "the member has published its address and writes nothing more", func() bool {
 		_, err := a.store.Get(ctx, cloudsql.MembersTable, strconv.FormatUint(MemberID("a"), 10), 0)
 		return err == nil
 	})
@@ -289,17 +289,17 @@ func TestStepBackIsReportedOnce(t *testing.T) {
 	if _, err := a.store.Get(ctx, "t", "k", 0); err != nil {
 		t.Fatal(err)
 	}
-	a.log.holdFrom(at + 1) // else the member may notice, and apply it again, before a request
+	a.log.holdFrom(at + 1) // otherwise the member may detect the restore and apply the entry again before the read
 	putBack(t, a.path, early)
 	if _, err := a.store.Get(ctx, "t", "k", 0); err == nil {
-		t.Error("a row was read that is gone")
+		t.Error("read a row that no longer exists")
 	}
 	a.log.release()
 	again(t, a.path, "t")
 }
 
-// TestForeignDatabase has members begin a new log over databases that hold what another one
-// has led to: they serve nothing of it, say so, and lose nothing.
+// TestForeignDatabase starts members with a new log on databases that belong to another log. The members must not
+// serve the data, must report the problem, and must not lose any data.
 func TestForeignDatabase(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	shared.name = "one"
@@ -332,7 +332,7 @@ func TestForeignDatabase(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			eventually(t, "the member says so", func() bool { return errors.Is(b.checkServing(), tt.want) })
+			eventually(t, "the member reports the problem", func() bool { return errors.Is(b.checkServing(), tt.want) })
 			s := b.Status(ctx)
 			if s.Databases[0].State != api.StateRefused || !strings.Contains(s.Problem, tt.text) || !strings.Contains(s.Problem, "hydra adopt") {
 				t.Errorf("status %+v", s)
@@ -351,8 +351,8 @@ func TestForeignDatabase(t *testing.T) {
 	}
 }
 
-// TestDatabaseOfAnotherLog puts another log's database in the place of one that is in use: no
-// row of it is read, and the member goes on with its own when that is back.
+// TestDatabaseOfAnotherLog replaces a database in use by one of another log. No row of it may be read, and the
+// member serves again when its own database is back.
 func TestDatabaseOfAnotherLog(t *testing.T) {
 	ctx := t.Context()
 	fill := func(log string, n int) *member {
@@ -377,9 +377,9 @@ func TestDatabaseOfAnotherLog(t *testing.T) {
 			t.Fatal("a row of another log was read")
 		}
 	}
-	eventually(t, "the member says so", func() bool { return errors.Is(one.checkServing(), ErrForeign) })
+	eventually(t, "the member reports the problem", func() bool { return errors.Is(one.checkServing(), ErrForeign) })
 	putBack(t, one.path, own)
-	eventually(t, "it serves again", func() bool { return one.checkServing() == nil })
+	eventually(t, "the member serves again", func() bool { return one.checkServing() == nil })
 	if row, err := one.client.Get(ctx, "t", "k"); err != nil || string(row.Value) != `{"log":"one"}` {
 		t.Errorf("%s, %v", row.Value, err)
 	}

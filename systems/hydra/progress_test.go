@@ -21,7 +21,7 @@ import (
 	"skerry/test/testkit/testhost"
 )
 
-// startPostgres starts a server of the laboratory's and returns its address.
+// startPostgres starts one of the lab's PostgreSQL servers and returns its address.
 func startPostgres(t *testing.T) string {
 	t.Helper()
 	d := postgres.New()
@@ -42,9 +42,9 @@ func startPostgres(t *testing.T) string {
 	return strings.Split(c.Properties()[postgres.PropHosts], ",")[0]
 }
 
-// TestDatabaseAway has a member start without its cloud's server, and lose it to a link that
-// drops everything: the log goes on, the other cloud answers, status tells, and with the server
-// the entries come into it.
+// TestDatabaseAway starts a member without its cloud's database server, and later drops all packets to the server.
+// The log continues, the other cloud serves requests, the status reports the outage, and the entries are applied
+// when the server is back.
 func TestDatabaseAway(t *testing.T) {
 	testkit.Need(t, testkit.Installed(postgres.Recipe))
 	ctx := t.Context()
@@ -70,11 +70,11 @@ func TestDatabaseAway(t *testing.T) {
 		t.Fatalf("no database of east in %+v", s)
 		return api.Database{}
 	}
-	// answered reads a row at the member in the east.
+	// answered waits until a read at the eastern member returns the row from the given cloud.
 	answered := func(want, by string) {
 		t.Helper()
 		var meta hydraclient.Meta
-		eventually(t, "a row is "+want+" by "+by, func() bool {
+		eventually(t, "a row is "+want+" from "+by, func() bool {
 			row, err := east.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta))
 			return err == nil && string(row.Value) == want && meta.Cloud == by
 		})
@@ -87,18 +87,18 @@ func TestDatabaseAway(t *testing.T) {
 		})
 	}
 
-	eventually(t, "there is a table", func() bool { return west.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)) == nil })
+	eventually(t, "the table is created", func() bool { return west.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)) == nil })
 	if d := opened(); d.State != api.StateDown || d.Problem == "" {
-		t.Errorf("status of a database that is away: %+v", d)
+		t.Errorf("status of an unreachable database: %+v", d)
 	}
 	put(1)
 	answered(`{"n":1}`, "west")
 	west.kill()
-	eventually(t, "those that are left elect a leader", func() bool {
+	eventually(t, "the remaining members elect a leader", func() bool {
 		s, err := witness.client.Status(ctx)
 		return err == nil && s.Leader != "" && s.Leader != west.config.Name
 	})
-	eventually(t, "a read that nobody can answer is refused", func() bool {
+	eventually(t, "a read that no member can serve is refused", func() bool {
 		_, err := east.client.Get(ctx, "t", "k", hydraclient.Read(api.Local))
 		return errors.Is(err, hydraclient.ErrUnavailable)
 	})
@@ -110,12 +110,12 @@ func TestDatabaseAway(t *testing.T) {
 	answered(`{"n":2}`, "east")
 
 	between.Set(testkit.Swallow)
-	eventually(t, "the other cloud answers", func() bool {
+	eventually(t, "the other cloud serves reads", func() bool {
 		var meta hydraclient.Meta
 		_, err := east.client.Get(ctx, "t", "k", hydraclient.Read(api.Local), hydraclient.WithMeta(&meta))
 		return err == nil && meta.Cloud == "west"
 	})
-	eventually(t, "status tells of the silence", func() bool {
+	eventually(t, "the status reports the silent database", func() bool {
 		d := opened()
 		return d.State == api.StateDown && strings.Contains(d.Problem, "does not answer")
 	})
@@ -125,7 +125,7 @@ func TestDatabaseAway(t *testing.T) {
 	answered(`{"n":3}`, "east")
 }
 
-// TestTakeover has the member end that applies to a database which it shares.
+// TestTakeover stops the member that applies entries to a shared database.
 func TestTakeover(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	first := startMember(t, shared, "a1", "east", "", nil)
@@ -134,20 +134,20 @@ func TestTakeover(t *testing.T) {
 	}
 	second := startMember(t, shared, "a2", "east", first.path, nil)
 	if second.applying.Load() || second.Node.isUnreachable("a1") {
-		t.Fatalf("the second member applies: %v, the first one is away: %v", second.applying.Load(), second.Node.isUnreachable("a1"))
+		t.Fatalf("the second member applies: %v, the first member is unreachable: %v", second.applying.Load(), second.Node.isUnreachable("a1"))
 	}
 	first.stop()
 	shared.mu.Lock()
 	first.log.away = true
 	shared.mu.Unlock()
 	if !second.Node.isUnreachable("a1") {
-		t.Error("the first member is not away")
+		t.Error("the first member is not reported as unreachable")
 	}
 	if _, err := second.client.Put(ctx, "accounts", "ada", map[string]int{"n": 1}, hydraclient.Ack(api.Applied)); err != nil {
 		t.Fatal(err)
 	}
 	if !second.applying.Load() {
-		t.Error("the second member does not apply")
+		t.Error("the second member did not take over")
 	}
 }
 
@@ -169,27 +169,27 @@ func TestStateOfDatabases(t *testing.T) {
 		away           bool
 		want           string
 	}{
-		{"has told nothing of a whole log", "west", 2, 0, false, api.StateServing},
-		{"has applied a part of a whole log", "west", 2, 5, false, api.StateServing},
-		{"has told nothing of a log that was compacted", "west", 100, 0, false, api.StateUnknown},
-		{"lacks what the log has", "west", 100, 99, false, api.StateServing},
-		{"lacks more than the log has", "west", 100, 98, false, api.StateCutLoose},
-		{"lacks more than the log has, and is away", "west", 100, 98, true, api.StateCutLoose},
+		{"no progress known, log complete", "west", 2, 0, false, api.StateServing},
+		{"behind, log complete", "west", 2, 5, false, api.StateServing},
+		{"no progress known, log compacted", "west", 100, 0, false, api.StateUnknown},
+		{"behind, log has the missing entries", "west", 100, 99, false, api.StateServing},
+		{"behind, log lacks missing entries", "west", 100, 98, false, api.StateCutLoose},
+		{"behind, log lacks missing entries, unreachable", "west", 100, 98, true, api.StateCutLoose},
 		{"is away", "west", 100, 200, true, api.StateUnknown},
-		{"is this cloud's and empty", "east", 100, 0, false, api.StateCutLoose},
+		{"empty database of this cloud", "east", 100, 0, false, api.StateCutLoose},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := consensus.MemberStatus{Member: consensus.Member{Site: tt.cloud}, Connected: !tt.away, Applied: tt.applied}
 			if got := n.describeDatabase(m, consensus.Status{First: tt.first, Commit: 300}).State; got != tt.want {
-				t.Errorf("it is %s, want %s", got, tt.want)
+				t.Errorf("got state %s, want %s", got, tt.want)
 			}
 		})
 	}
 }
 
-// A member that only follows how another applies serves again with the database, without
-// having had to apply anything itself.
+// TestFollowerRecovers checks that a member that does not apply serves again as soon as the database is back, without
+// applying an entry itself.
 func TestFollowerRecovers(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	first := startMember(t, shared, "a1", "east", "", nil)
@@ -205,18 +205,18 @@ func TestFollowerRecovers(t *testing.T) {
 	if _, err := operator.ExecContext(ctx, "ALTER TABLE hydra_meta RENAME TO elsewhere"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second says so", func() bool { return second.checkServing() != nil })
+	eventually(t, "the second member reports a problem", func() bool { return second.checkServing() != nil })
 	if _, err := operator.ExecContext(ctx, "ALTER TABLE elsewhere RENAME TO hydra_meta"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second serves again", func() bool { return second.checkServing() == nil })
+	eventually(t, "the second member serves again", func() bool { return second.checkServing() == nil })
 	if second.applying.Load() {
-		t.Error("it has taken over")
+		t.Error("the second member has taken over")
 	}
 }
 
-// TestFollowerIsNotifiedOfProgress has a member that does not apply never look by itself: who applies tells it,
-// so that writes and reads there are answered.
+// TestFollowerIsNotifiedOfProgress disables polling at a member that does not apply. Notifications from the applier
+// must suffice for it to answer writes and reads.
 func TestFollowerIsNotifiedOfProgress(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	never := func(o *Options) { o.pace = pace{time.Hour, time.Hour} }

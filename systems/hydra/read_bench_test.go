@@ -16,9 +16,8 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// BenchmarkLocalRead reads rows of a table of 10,000 from this cloud's database: from the
-// database alone, through the interface, and through the interface over loopback with
-// the client in the same process.
+// BenchmarkLocalRead reads rows of a table of 10,000 rows in three ways: directly from the database, through the
+// HTTP handler, and over loopback with the client in the same process.
 func BenchmarkLocalRead(b *testing.B) {
 	const rows = 10_000
 	s, err := cloudsql.Open(b.Context(), cloudsql.Config{URL: "sqlite:" + filepath.Join(b.TempDir(), "hydra.db"), Cluster: "bench"})
@@ -89,7 +88,7 @@ func BenchmarkLocalRead(b *testing.B) {
 	})
 }
 
-// discard is an answer without a reader.
+// discard is a ResponseWriter that discards the response.
 type discard struct {
 	header http.Header
 	status int

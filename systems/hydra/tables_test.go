@@ -16,9 +16,9 @@ import (
 	"skerry/test/testkit"
 )
 
-// TestWritesWithoutDatabases has a member start without its cloud's server while no other cloud
-// is there: what needs no database is written to the log as long as a majority takes it, to
-// tables that there are, and comes into the database when that is back.
+// TestWritesWithoutDatabases starts a member without its cloud's database server while no other cloud is reachable.
+// Writes that need no database are accepted for existing tables as long as the log has a majority, and are
+// applied when the database is back.
 func TestWritesWithoutDatabases(t *testing.T) {
 	testkit.Need(t, testkit.Installed(postgres.Recipe))
 	ctx := t.Context()
@@ -31,8 +31,8 @@ func TestWritesWithoutDatabases(t *testing.T) {
 	for _, p := range all {
 		p.start()
 	}
-	eventually(t, "there is a table", func() bool { return east.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)) == nil })
-	eventually(t, "the member keeps it beside its log", func() bool {
+	eventually(t, "the table is created", func() bool { return east.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)) == nil })
+	eventually(t, "the member stores the table name next to its log", func() bool {
 		var kept tableCache
 		kept.load(east.config.Data)
 		return len(kept.Tables) > 0 && kept.Tables[len(kept.Tables)-1] == "t"
@@ -41,7 +41,7 @@ func TestWritesWithoutDatabases(t *testing.T) {
 	east.kill()
 	between.Set(testkit.Refuse)
 	east.start()
-	eventually(t, "those that are left elect a leader", func() bool {
+	eventually(t, "the remaining members elect a leader", func() bool {
 		s, err := witness.client.Status(ctx)
 		return err == nil && s.Leader != "" && s.Leader != west.config.Name
 	})
@@ -51,7 +51,7 @@ func TestWritesWithoutDatabases(t *testing.T) {
 		return err == nil
 	})
 	if _, err := east.client.Put(ctx, "none", "k", map[string]int{"n": 1}); !errors.Is(err, hydraclient.ErrUnavailable) {
-		t.Errorf("a write to a table of which nobody knows: %v", err)
+		t.Errorf("a write to an unknown table: %v", err)
 	}
 	add := api.Transaction{Writes: []api.Write{{Do: command.Add, Table: "t", Key: "k", Value: []byte(`{"n":1}`)}}}
 	if _, err := east.client.Transact(ctx, add); !errors.Is(err, hydraclient.ErrUnavailable) {
@@ -59,15 +59,15 @@ func TestWritesWithoutDatabases(t *testing.T) {
 	}
 
 	between.Set(testkit.Pass)
-	eventually(t, "it is in the database", func() bool {
+	eventually(t, "the write is in the database", func() bool {
 		var meta hydraclient.Meta
 		row, err := east.client.Get(ctx, "t", "k", hydraclient.WithMeta(&meta))
 		return err == nil && string(row.Value) == `{"n":1}` && meta.Cloud == "east"
 	})
 }
 
-// TestDroppedTable writes to a table whose drop was acknowledged, at a member whose database
-// does not know of it yet: what every database discards is not said to be done.
+// TestDroppedTable writes to a table whose drop was acknowledged, at a member whose database has not applied the
+// drop yet. A write that every database discards must not be acknowledged.
 func TestDroppedTable(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a, b := startMember(t, shared, "a", "east", "", nil), startMember(t, shared, "b", "west", "", nil)
@@ -88,16 +88,16 @@ func TestDroppedTable(t *testing.T) {
 			_, err := b.client.Put(ctx, "t", "k", map[string]int{}, hydraclient.Ack(ack))
 			wrote <- err
 		}()
-		eventually(t, "the write is in the log, or refused", func() bool { return b.log.Commit() > before || len(wrote) > 0 })
+		eventually(t, "the write is in the log or refused", func() bool { return b.log.Commit() > before || len(wrote) > 0 })
 		b.log.release()
 		if err := <-wrote; !errors.Is(err, hydraclient.ErrUnknownTable) {
-			t.Errorf("ack=%s: a write to a table that was dropped: %v", ack, err)
+			t.Errorf("ack=%s: a write to a dropped table: %v", ack, err)
 		}
 	}
 }
 
-// TestOutcomeAfterTakeover asks a member that has taken over what came of an entry that the
-// other one applied: a write that was discarded is no success.
+// TestOutcomeAfterTakeover queries a member that has taken over for the outcome of an entry that the other member
+// applied. A discarded write must not be reported as a success.
 func TestOutcomeAfterTakeover(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	first := startMember(t, shared, "a1", "east", "", nil)
@@ -119,7 +119,7 @@ func TestOutcomeAfterTakeover(t *testing.T) {
 	}
 	second.applying.Store(true)
 	if o, err := second.resolveOutcome(ctx, index, false); err != nil || o.Code != command.UnknownTable {
-		t.Errorf("what was discarded: %+v, %v", o, err)
+		t.Errorf("outcome of a discarded write: %+v, %v", o, err)
 	}
 	if _, err := operated(t, first.path).ExecContext(ctx, "DELETE FROM hydra_outcomes"); err != nil {
 		t.Fatal(err)
@@ -129,12 +129,12 @@ func TestOutcomeAfterTakeover(t *testing.T) {
 	}
 	var p *api.Problem
 	if o, err := second.resolveOutcome(ctx, index, false); !errors.As(err, &p) || p.Code != api.CodeInDoubt {
-		t.Errorf("what nobody knows any more: %+v, %v", o, err)
+		t.Errorf("an outcome that is no longer stored: %+v, %v", o, err)
 	}
 }
 
-// A database that has applied nothing yet does not say that there is no such table: a local
-// read waits until it is one.
+// TestEmptyDatabaseIsNotRead checks that a database without applied entries does not report a missing table: a
+// local read waits for the first entries.
 func TestEmptyDatabaseIsNotRead(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	a := startMember(t, shared, "a", "east", "", nil)
@@ -159,7 +159,7 @@ func TestEmptyDatabaseIsNotRead(t *testing.T) {
 	defer b.Stop()
 	local := api.Consistency{Read: api.Local}
 	if b.ReadsInline(local) {
-		t.Error("a read of a database that holds nothing is said to wait for nobody")
+		t.Error("a read of an empty database is reported as quick")
 	}
 	read := make(chan error, 1)
 	go func() {
@@ -169,9 +169,9 @@ func TestEmptyDatabaseIsNotRead(t *testing.T) {
 	eventually(t, "somebody waits", b.progress.hasWaiters)
 	l.release()
 	if err := <-read; err != nil {
-		t.Errorf("a read of a database that was empty: %v", err)
+		t.Errorf("a read of a database that was empty before: %v", err)
 	}
 	if !b.ReadsInline(local) {
-		t.Error("a read of SQLite is not said to wait for nobody")
+		t.Error("a read of SQLite is not reported as quick")
 	}
 }

@@ -135,6 +135,6 @@ func TestErrorCodeOfLockTimeout(t *testing.T) {
 		}
 	}
 	if code := metadata.ErrorCode(held); code != "locked" {
-		t.Errorf("servers are told %q of what is held", code)
+		t.Errorf("servers get %q for a held lock", code)
 	}
 }

@@ -59,7 +59,7 @@ func TestStepEncoding(t *testing.T) {
 		"\x18\x01\t\x10\xed\x01\x01\x00\x00\x00\x00\x00\x00\x00\x02/a\x02/b\x02g2\x01x"
 	got := s.Command("/a", "/b").Data
 	if string(got) != want {
-		t.Errorf("encoded as %q, not %q", got, want)
+		t.Errorf("encoded as %q, want %q", got, want)
 	}
 	if back, err := metadata.ParseStep([]byte(want)); err != nil || cmp.Diff(s, back) != "" {
 		t.Errorf("%v\n%s", err, cmp.Diff(s, back))

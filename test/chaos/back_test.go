@@ -22,8 +22,8 @@ func (w *world) goBack(c deploy.CloudNodes) fault {
 	return fault{
 		name: "put the database of " + c.Name + " back to now, after", lost: c.Name,
 		apply: func() error {
-			w.well(c.Name) // so that there is something to copy
-			if err := o.insist(w.t.Context(), func(db *sql.DB) error { return o.keep(w.t.Context(), db) }); err != nil {
+			w.awaitRecovery(c.Name) // so that the copy has contents
+			if err := o.insist(w.t.Context(), func(db *sql.DB) error { return o.backUp(w.t.Context(), db) }); err != nil {
 				return err
 			}
 			return w.makeTable(table)
@@ -83,7 +83,7 @@ func (w *world) vigil(c deploy.CloudNodes, key string) (end func()) {
 		})
 	}
 	return func() {
-		time.Sleep(vigilant) // what is noticed late is read meanwhile
+		time.Sleep(vigilant) // a late detection would allow wrong reads meanwhile
 		cancel()
 		all.Wait()
 	}
@@ -120,7 +120,7 @@ func (w *world) putBack(c deploy.CloudNodes) error {
 		if err := applied(ctx, db, &has); err != nil || has >= had {
 			return err
 		}
-		return fmt.Errorf("%w: the database of %s is at %d, and was at %d", errNotWell, c.Name, has, had)
+		return fmt.Errorf("%w: the database of %s is at index %d, was at %d", errNotWell, c.Name, has, had)
 	})
 }
 
@@ -134,7 +134,7 @@ func (w *world) exchange(c deploy.CloudNodes) fault {
 	return fault{
 		name: "put a database of another log under " + c.Name, lost: c.Name,
 		apply: func() error {
-			w.well(c.Name)
+			w.awaitRecovery(c.Name)
 			defer w.vigil(c, w.mark())()
 			return o.insist(w.t.Context(), func(db *sql.DB) error { return o.replace(w.t.Context(), db) })
 		},

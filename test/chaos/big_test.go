@@ -24,7 +24,7 @@ func largest(letter byte) map[string]string {
 // weigh writes and reads rows of 1 MiB, one at a time. Each read must return the last acknowledged row, or one with an
 // unknown outcome.
 func (k *work) weigh(ctx context.Context, r *rand.Rand, key string, c *hydraclient.Client) {
-	may := map[byte]bool{0: true} // what the row may be, 0 for none
+	may := map[byte]bool{0: true} // possible contents of the row, 0 for no row
 	doubt := map[byte]bool{}
 	for n := 0; ctx.Err() == nil; n++ {
 		if letter := byte('a' + n%26); r.IntN(2) == 0 && !doubt[letter] {
@@ -33,7 +33,7 @@ func (k *work) weigh(ctx context.Context, r *rand.Rand, key string, c *hydraclie
 				may = map[byte]bool{letter: true}
 				k.big.Add(1)
 			case errors.Is(err, hydraclient.ErrInDoubt), errors.Is(err, hydraclient.ErrNotReached):
-				doubt[letter] = true // for good: it may come later than what is written next
+				doubt[letter] = true // permanently: it may be applied after later writes
 			}
 		} else if got, err := k.large(c, key); err == nil {
 			if !may[got] && !doubt[got] {

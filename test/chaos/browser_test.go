@@ -50,7 +50,7 @@ func (k *work) browse(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
 		s, p := services[n%len(services)], pages[n/len(services)%len(pages)]
 		if strings.HasPrefix(p.path, "/v1") && s.Kind == deploy.Wallet {
-			continue // which has no such path
+			continue // the service has no such path
 		}
 		k.call(client, s, p)
 		time.Sleep(pageEvery)
@@ -66,12 +66,12 @@ func (k *work) call(client *http.Client, s deploy.State, p page) {
 	req.Header, req.Host = p.header.Clone(), p.host
 	resp, err := client.Do(req)
 	if err != nil {
-		return // it is not there
+		return // the service is unreachable
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 	if resp.StatusCode != http.StatusForbidden && resp.StatusCode != http.StatusMisdirectedRequest {
-		k.w.t.Errorf("a page's %s %s of %s (%v, host %q) was answered %s: %s", p.method, p.path, s.Name, p.header, p.host, resp.Status, text)
+		k.w.t.Errorf("response to a page's %s %s to %s (%v, host %q): %s: %s", p.method, p.path, s.Name, p.header, p.host, resp.Status, text)
 		return
 	}
 	k.refused.Add(1)

@@ -70,10 +70,10 @@ type world struct {
 	layout    deploy.Layout
 	deployed  *deploy.Deployment
 	maxLog    int64
-	databases map[string]database.Cluster // by cloud; none of SQLite
+	databases map[string]database.Cluster // by cloud; none for SQLite
 	operators map[string]*operator        // by cloud
-	tables    int                         // that faults have made
-	marks     atomic.Int64                // rows that they have written
+	tables    int                         // number of tables created by faults
+	marks     atomic.Int64                // number of rows written by faults
 	faults    int
 
 	clocking sync.Mutex
@@ -81,7 +81,7 @@ type world struct {
 }
 
 func TestChaos(t *testing.T) {
-	length := asked(t)
+	length := faultDuration(t)
 	var err error
 	seed := rand.Uint64N(1e6)
 	if s := os.Getenv("SKERRY_SEED"); s != "" {
@@ -94,7 +94,7 @@ func TestChaos(t *testing.T) {
 	w := build(t, kind, roomyLog, nil)
 	work := begin(w, seed)
 	w.breakThings(rand.New(rand.NewPCG(seed, 99)), length)
-	t.Logf("all is well %.1f s after the last fault", w.well().Seconds())
+	t.Logf("recovered %.1f s after the last fault", w.awaitRecovery().Seconds())
 	work.end()
 	work.check()
 	fmt.Fprintf(t.Output(), "figures: %s\n", work.figures(cmp.Or(kind, "sqlite"), seed, length))
@@ -110,10 +110,10 @@ func (k *work) figures(kind string, seed uint64, length time.Duration) string {
 		k.orders, k.longest.Seconds(), k.history.Len(), k.big.Load(), k.audits.Load(), k.refused.Load(), held)
 }
 
-// asked returns the duration of the faults. A test that was not requested is skipped.
-func asked(t *testing.T) time.Duration {
+// faultDuration returns the duration of the faults. It skips a test that was not requested.
+func faultDuration(t *testing.T) time.Duration {
 	t.Helper()
-	text := testkit.OptIn(t, "SKERRY_CHAOS", "5m breaks things for five minutes")
+	text := testkit.OptIn(t, "SKERRY_CHAOS", "5m injects faults for five minutes")
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	length, err := time.ParseDuration(text)
 	if err != nil {
@@ -166,7 +166,7 @@ func build(t *testing.T, kind string, maxLog int64, urls map[string]string) *wor
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			w.keepLogs()
+			w.saveLogs()
 		}
 		if err := w.deployed.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -243,8 +243,8 @@ func dataDir(t *testing.T) string {
 	return dir
 }
 
-// keepLogs copies the logs of a failed deployment to a permanent place.
-func (w *world) keepLogs() {
+// saveLogs copies the logs of a failed deployment to a permanent directory.
+func (w *world) saveLogs() {
 	dir, err := os.MkdirTemp("", "skerry-chaos-logs-")
 	if err != nil {
 		w.t.Error(err)
@@ -282,8 +282,8 @@ func (w *world) balancers() (at []string) {
 // behind is the maximum lag in entries of a database that has caught up: those in flight.
 const behind = 200
 
-// well is await for a test that ends if the deployment does not recover.
-func (w *world) well(names ...string) time.Duration {
+// awaitRecovery is await for a test that ends if the deployment does not recover.
+func (w *world) awaitRecovery(names ...string) time.Duration {
 	w.t.Helper()
 	took, err := w.await(names...)
 	if err != nil {
@@ -333,4 +333,4 @@ func (w *world) serves(c deploy.CloudNodes) error {
 	return nil
 }
 
-var errNotWell = errors.New("not well")
+var errNotWell = errors.New("not recovered")

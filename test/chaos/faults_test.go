@@ -36,13 +36,13 @@ func (w *world) breakThings(r *rand.Rand, length time.Duration) {
 	w.t.Helper()
 	began := time.Now()
 	for n := 1; time.Since(began) < length; n++ {
-		time.Sleep(between(r, 100*time.Millisecond, 2*time.Second)) // in which all is well
+		time.Sleep(between(r, 100*time.Millisecond, 2*time.Second)) // without a fault
 		faults := []fault{w.fault(r)}
 		if r.IntN(3) == 0 {
 			if other := w.fault(r); other.name != faults[0].name && (other.lost == "" || faults[0].lost == "") {
 				faults = append(faults, other)
 			}
-			if last := len(faults) - 1; faults[last].lost != "" { // it waits for all to be well first
+			if last := len(faults) - 1; faults[last].lost != "" { // the fault first waits for a recovery
 				faults[0], faults[last] = faults[last], faults[0]
 			}
 		}
@@ -55,7 +55,7 @@ func (w *world) breakThings(r *rand.Rand, length time.Duration) {
 			}
 		}
 		time.Sleep(held)
-		var mending errgroup.Group // at once: what is started again may need what is cut off
+		var mending errgroup.Group // concurrently, because a restarted process may need a disconnected one
 		for _, f := range faults {
 			mending.Go(func() error {
 				if err := f.mend(); err != nil {
@@ -69,7 +69,7 @@ func (w *world) breakThings(r *rand.Rand, length time.Duration) {
 		}
 		for _, f := range faults {
 			if f.lost != "" {
-				w.t.Logf("the database of %s serves %.1f s later", f.lost, w.well(f.lost).Seconds())
+				w.t.Logf("the database of %s serves %.1f s later", f.lost, w.awaitRecovery(f.lost).Seconds())
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func (w *world) fault(r *rand.Rand) fault {
 		}
 	}
 	if len(draws) == 0 {
-		w.t.Fatalf("there are no faults %v", only)
+		w.t.Fatalf("unknown faults %v", only)
 	}
 	return draws[r.IntN(len(draws))]()
 }
@@ -236,7 +236,7 @@ func (w *world) lose(c deploy.CloudNodes) fault {
 	k.apply = func() error {
 		for _, other := range w.layout.Clouds {
 			if other.Name != c.Name {
-				w.well(other.Name) // it has what the one that is lost had
+				w.awaitRecovery(other.Name) // it has the contents of the lost database
 			}
 		}
 		if err := lost(); err != nil {

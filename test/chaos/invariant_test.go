@@ -10,16 +10,16 @@ import (
 	"skerry/systems/hydra/deploy"
 )
 
-// lookEvery is the interval between two queries of a cloud's database.
-const lookEvery = 300 * time.Millisecond
+// auditEvery is the interval between two queries of a cloud's database.
+const auditEvery = 300 * time.Millisecond
 
 // audit sums the accounts in a cloud's database repeatedly, with SQL and without its members. Including the bank's
 // account, the sum is always 0.
 func (k *work) audit(ctx context.Context, c deploy.CloudNodes) {
-	for ; ctx.Err() == nil; time.Sleep(lookEvery) {
+	for ; ctx.Err() == nil; time.Sleep(auditEvery) {
 		sum, err := k.addUp(c)
 		if err != nil {
-			continue // it is away, or not made yet
+			continue // unreachable or not yet created
 		}
 		if sum != 0 {
 			k.w.t.Errorf("the accounts in the database of %s add up to %d", c.Name, sum)

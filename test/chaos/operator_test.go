@@ -45,7 +45,7 @@ func (o *operator) kind() string { kind, _, _ := strings.Cut(o.url, ":"); return
 
 func (o *operator) open() (*sql.DB, error) {
 	switch o.kind() {
-	case "sqlite": // never makes a file
+	case "sqlite": // never creates a file
 		return sql.Open("sqlite", "file:"+strings.TrimPrefix(o.url, "sqlite:")+"?mode=rw&_pragma=busy_timeout(10000)&_txlock=immediate")
 	case "postgres":
 		cfg, err := pgx.ParseConfig(o.url)
@@ -163,10 +163,10 @@ func (o *operator) tables(ctx context.Context, on asker) (have, copies []string,
 	return have, copies, err
 }
 
-var errTables = errors.New("a table was made meanwhile")
+var errTables = errors.New("a table was created meanwhile")
 
-// keep copies the database in one transaction.
-func (o *operator) keep(ctx context.Context, db *sql.DB) error {
+// backUp copies the database in one transaction.
+func (o *operator) backUp(ctx context.Context, db *sql.DB) error {
 	have, copies, err := o.tables(ctx, db)
 	if err != nil {
 		return err
@@ -176,7 +176,7 @@ func (o *operator) keep(ctx context.Context, db *sql.DB) error {
 			return err
 		}
 	}
-	for _, name := range have { // MySQL commits what makes a table at once
+	for _, name := range have { // MySQL commits CREATE TABLE immediately
 		if err := all(ctx, db, "CREATE TABLE "+kept+name+" AS SELECT * FROM "+name+" WHERE 1 = 0"); err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (o *operator) putBack(ctx context.Context, db *sql.DB) error {
 			do := []string{"DELETE FROM " + name, "INSERT INTO " + name + " SELECT * FROM " + kept + name}
 			switch {
 			case slices.Contains(copies, name):
-			case o.kind() == "mysql": // a table cannot be dropped in a transaction there
+			case o.kind() == "mysql": // cannot drop a table in a transaction
 				do = do[:1]
 			default:
 				do = []string{"DROP TABLE " + name}
@@ -221,7 +221,7 @@ func (o *operator) putBack(ctx context.Context, db *sql.DB) error {
 
 // replace turns the database into one of another log, with other rows.
 func (o *operator) replace(ctx context.Context, db *sql.DB) error {
-	if err := o.keep(ctx, db); err != nil {
+	if err := o.backUp(ctx, db); err != nil {
 		return err
 	}
 	return alone(ctx, db, func(tx *sql.Tx) error {

@@ -26,14 +26,14 @@ func (w *world) cutLoose(c *hydraclient.Client) {
 	var last api.Status
 	for i := range rows {
 		if _, err := c.Put(w.t.Context(), "t", fmt.Sprintf("lost-%04d", i), big); err != nil {
-			w.t.Fatalf("row %d, which the majority could take: %v", i, err)
+			w.t.Fatalf("row %d, which a majority could accept: %v", i, err)
 		}
 		s, err := c.Status(w.t.Context())
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if s.Log.Bytes > w.maxLog+w.maxLog/4 {
-			w.t.Fatalf("the log takes %d bytes of %d", s.Log.Bytes, w.maxLog)
+			w.t.Fatalf("the log has %d of %d bytes", s.Log.Bytes, w.maxLog)
 		}
 		last = s
 		for _, d := range s.Databases {
@@ -59,13 +59,13 @@ func (w *world) same() {
 	if d := cmp.Diff(all[0], all[1]); d != "" {
 		w.t.Errorf("the clouds differ: %s", d[:min(len(d), 2000)])
 	}
-	w.t.Logf("both hold %d rows", len(all[0]["t"]))
+	w.t.Logf("both clouds have %d rows", len(all[0]["t"]))
 }
 
 // A cloud that is unavailable for longer than the log reaches is detached. The log stays within its limit, and the
 // others continue. When the cloud returns, it is rebuilt from a snapshot.
 func TestUnavailableCloudIsDetached(t *testing.T) {
-	asked(t)
+	faultDuration(t)
 	w := build(t, "", smallLog, nil)
 	c := w.data(deploy.HostPort(w.layout.Clouds[0].Members[0], deploy.PortAPI))
 	defer c.Close()
@@ -80,14 +80,14 @@ func TestUnavailableCloudIsDetached(t *testing.T) {
 	if err := f.mend(); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("rebuilt %.1f s after its return", w.well().Seconds())
+	t.Logf("rebuilt %.1f s after its return", w.awaitRecovery().Seconds())
 	w.same()
 }
 
 // A database on a full file system keeps its data and reports the error. The log, other clouds and clients continue,
 // and the database continues when space is available.
 func TestDatabaseWithFullDiskRecovers(t *testing.T) {
-	asked(t)
+	faultDuration(t)
 	dir := dataDir(t)
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestDatabaseWithFullDiskRecovers(t *testing.T) {
 	}
 	for i := range 30 {
 		if _, err := here.Put(t.Context(), "t", fmt.Sprintf("full-%04d", i), big); err != nil {
-			t.Fatalf("row %d, which the majority could take: %v", i, err)
+			t.Fatalf("row %d, which a majority could accept: %v", i, err)
 		}
 	}
 	var problem string
@@ -121,12 +121,12 @@ func TestDatabaseWithFullDiskRecovers(t *testing.T) {
 			problem, applied = s.Databases[i].Problem, s.Databases[i].Applied
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("nobody says that it is full: %+v", s)
+			t.Fatalf("no member reports the full disk: %+v", s)
 		}
 	}
-	t.Logf("it says: %s", problem)
+	t.Logf("reported problem: %s", problem)
 	if !strings.Contains(problem, "full") {
-		t.Errorf("it says %q", problem)
+		t.Errorf("reported problem: %q", problem)
 	}
 	// The other cloud answers requests there, and writes succeed.
 	if _, err := there.Put(t.Context(), "t", "meanwhile", map[string]int{"n": 1}); err != nil {
@@ -134,11 +134,11 @@ func TestDatabaseWithFullDiskRecovers(t *testing.T) {
 	}
 	var meta hydraclient.Meta
 	if _, err := there.Get(t.Context(), "t", "meanwhile", hydraclient.WithMeta(&meta)); err != nil || meta.Cloud != "aws" {
-		t.Errorf("read through %+v: %v", meta, err)
+		t.Errorf("reading through %+v: %v", meta, err)
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_REMOUNT, "size=64m"); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("from index %d on, all is applied %.1f s after there was room", applied, w.well().Seconds())
+	t.Logf("all entries from index %d on were applied %.1f s after the disk had free space", applied, w.awaitRecovery().Seconds())
 	w.same()
 }

@@ -31,14 +31,14 @@ type work struct {
 	done    sync.WaitGroup
 	history *registers.History
 
-	big     atomic.Int64 // rows of 1 MiB that were acknowledged
-	audits  atomic.Int64 // looks into a database in which the accounts added up
-	refused atomic.Int64 // requests of pages
+	big     atomic.Int64 // acknowledged rows of 1 MiB
+	audits  atomic.Int64 // audits in which the accounts added up
+	refused atomic.Int64 // refused requests of pages
 
 	mu       sync.Mutex
-	balances map[string]int64 // of the wallet's accounts, by what it acknowledged
+	balances map[string]int64 // balances of the wallet's accounts according to its acknowledgements
 	orders   int
-	longest  time.Duration // until an order was acknowledged
+	longest  time.Duration // maximum time until an order was acknowledged
 }
 
 const (
@@ -139,21 +139,21 @@ func (k *work) transfer(ctx context.Context, r *rand.Rand, key string) {
 func (k *work) order(ctx context.Context, path, key string, body any) (done bool) {
 	text, _ := json.Marshal(body) // of strings and numbers
 	for {
-		status, answer := k.ask(ctx, http.MethodPost, "/api/"+path, key, string(text))
+		status, answer := k.sendRequest(ctx, http.MethodPost, "/api/"+path, key, string(text))
 		switch {
 		case status == http.StatusOK:
 			return true
 		case status == http.StatusConflict:
 			return false
 		case ctx.Err() != nil:
-			k.w.t.Errorf("%s: nobody said what became of it: %d %s", key, status, answer)
+			k.w.t.Errorf("%s: unknown outcome: %d %s", key, status, answer)
 			return false
 		}
 		time.Sleep(pace)
 	}
 }
 
-func (k *work) ask(ctx context.Context, method, path, key, body string) (int, string) {
+func (k *work) sendRequest(ctx context.Context, method, path, key, body string) (int, string) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, k.door.URL()+path, strings.NewReader(body))
@@ -186,9 +186,9 @@ func (k *work) check() {
 			Holds     bool
 		}
 	}
-	status, text := k.ask(t.Context(), http.MethodGet, "/api/sum", "", "")
+	status, text := k.sendRequest(t.Context(), http.MethodGet, "/api/sum", "", "")
 	if err := json.Unmarshal([]byte(text), &sum); err != nil || status != http.StatusOK {
-		t.Fatalf("the sum: %d %s, %v", status, text, err)
+		t.Fatalf("querying the sum: %d %s, %v", status, text, err)
 	}
 	if !sum.Sum.Holds || sum.Sum.Total != accounts*money {
 		t.Errorf("the sum is %s", text)
@@ -200,14 +200,14 @@ func (k *work) check() {
 		defer data.Close()
 		tables = append(tables, contents(k, data))
 		if got := balances(k, tables[len(tables)-1]["wallet_accounts"]); !cmp.Equal(got, k.balances) {
-			t.Errorf("balances in %s (-acknowledged +held): %s", c.Name, cmp.Diff(k.balances, got))
+			t.Errorf("balances in %s (-acknowledged +stored): %s", c.Name, cmp.Diff(k.balances, got))
 		}
 	}
 	if d := cmp.Diff(tables[0], tables[1]); d != "" {
 		t.Errorf("the clouds differ: %s", d[:min(len(d), 4000)])
 	}
 	if tables[0]["evil"] != nil || k.refused.Load() == 0 || k.audits.Load() == 0 {
-		t.Errorf("pages were refused %d times, accounts added up %d times, and there are the tables %v", k.refused.Load(), k.audits.Load(), slices.Sorted(maps.Keys(tables[0])))
+		t.Errorf("%d requests of pages were refused, %d audits succeeded, tables %v", k.refused.Load(), k.audits.Load(), slices.Sorted(maps.Keys(tables[0])))
 	}
 	k.history.Check(t, 30*time.Second)
 }

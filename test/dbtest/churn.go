@@ -110,7 +110,7 @@ func (p ChurnPlan) Apply(ctx context.Context, c database.Cluster) ([]ChurnStep, 
 		}
 		change, err := p.applyStep(ctx, c, step, node)
 		if !step.Join && errors.Is(err, database.ErrFixed) {
-			fixed[step.Node] = true // the database knows better
+			fixed[step.Node] = true // the database refused
 			continue
 		}
 		if err != nil {
@@ -120,7 +120,7 @@ func (p ChurnPlan) Apply(ctx context.Context, c database.Cluster) ([]ChurnStep, 
 		steps = append(steps, step)
 		if step.Join {
 			members = append(members, step.Node)
-			clear(fixed) // with one more, others may go
+			clear(fixed) // with one more member, others may leave
 			for name := range p.Fixed {
 				fixed[name] = true
 			}
@@ -170,7 +170,7 @@ func StartWriters(ctx context.Context, l *Ledger, open load.OpenClient, writers 
 			for _, c := range clients {
 				err = errors.Join(err, c.Close())
 			}
-			return nil, fmt.Errorf("opening a client to write with: %w", err)
+			return nil, fmt.Errorf("opening a client for writes: %w", err)
 		}
 		clients = append(clients, c)
 	}
@@ -187,7 +187,7 @@ func StartWriters(ctx context.Context, l *Ledger, open load.OpenClient, writers 
 				case <-ctx.Done():
 					return
 				case <-tick.C:
-					_ = l.Write(ctx, c, n) // the ledger books it
+					_ = l.Write(ctx, c, n) // the ledger records the error
 				}
 			}
 		})

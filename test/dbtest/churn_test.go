@@ -17,7 +17,7 @@ import (
 
 // memory is an in-memory database with configurable faults.
 type memory struct {
-	database.Cluster // what is not called
+	database.Cluster // other methods are not called
 
 	mu      sync.Mutex
 	rows    map[string]string
@@ -26,7 +26,7 @@ type memory struct {
 	// fixed may not leave; drop loses a row at each leave; forget reverts an update.
 	fixed        string
 	drop, forget bool
-	fail         error // of every third write
+	fail         error // returned by every third write
 	n            int
 }
 
@@ -115,7 +115,7 @@ func written(t *testing.T, m *memory, n int) *Ledger {
 	t.Helper()
 	l := NewLedger("t")
 	for i := range n {
-		_ = l.Write(t.Context(), client{m: m}, i) // what fails is booked
+		_ = l.Write(t.Context(), client{m: m}, i) // the ledger records failures
 	}
 	return l
 }
@@ -146,7 +146,7 @@ func TestLedger(t *testing.T) {
 		}, stale: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // a missing row is asked for again for a while
+			t.Parallel() // a missing row is read repeatedly for a while
 			m := newMemory()
 			m.fail = test.fail
 			l := written(t, m, 60)
@@ -173,7 +173,7 @@ func TestLedger(t *testing.T) {
 
 func plan(nodes []host.Host, seed uint64, changes int) ChurnPlan {
 	return ChurnPlan{Changes: changes, Seed: seed, Nodes: nodes, Members: []string{"n1", "n2", "n3"}, Least: 2,
-		Fixed: map[string]string{"n1": "it holds the keys"}, Abrupt: true, Writers: 2, Rate: 1000, Timeout: time.Minute}
+		Fixed: map[string]string{"n1": "it has the only copy of the keys"}, Abrupt: true, Writers: 2, Rate: 1000, Timeout: time.Minute}
 }
 
 func TestRandomChanges(t *testing.T) {
@@ -188,16 +188,16 @@ func TestRandomChanges(t *testing.T) {
 		}
 		steps := strings.Join(m.steps, " ")
 		if strings.Contains(steps, "-n1") || !strings.Contains(steps, "+") || !strings.Contains(steps, "a") || !strings.Contains(steps, "g") {
-			t.Errorf("steps %s: n1 may not leave; joins, graceful and abrupt leaves should be among them", steps)
+			t.Errorf("steps %s: want joins, graceful and abrupt leaves, but none of n1", steps)
 		}
 		if first != "" && steps != first {
-			t.Errorf("one seed, two stories: %s and %s", first, steps)
+			t.Errorf("the same seed gives different steps: %s and %s", first, steps)
 		}
 		first = steps
 	}
 	m := newMemory("n1", "n2", "n3")
 	if _, err := RunChurn(t.Context(), m, m.open, plan(nodes[:1], 1, 1)); !errors.Is(err, ErrNoChange) {
-		t.Errorf("error %v where nothing can change", err)
+		t.Errorf("a cluster without possible changes: error %v", err)
 	}
 }
 

@@ -4,7 +4,7 @@
 //		dbtest.Run(t, dbtest.Config{About: redis.About, Port: 6379})
 //	}
 //
-// What a database's Capabilities claim is tested; what they deny must be refused. A database that is not installed is
+// Claimed capabilities are tested; operations without the capability must be refused. A database that is not installed is
 // skipped, or fails if SKERRY_REQUIRE names it. Environment variables:
 //
 //	SKERRY_LONG=1       fill larger disks too, if SKERRY_REQUIRE names the test
@@ -32,31 +32,31 @@ import (
 	"skerry/test/testkit/testhost"
 )
 
-// Config says which database to test, and what only its own package knows of it.
+// Config names the database to test and describes its properties for the tests.
 type Config struct {
 	About database.About
 	// New replaces About.New, for databases without an About and for clients that dial from a node.
 	New func() database.Database
-	// Variant tells several conformance tests of a database apart ("replicas").
+	// Variant distinguishes several conformance tests of a database ("replicas").
 	Variant string
-	// Version and From choose an installation, as database.Locate has them.
+	// Version and From choose an installation, as in database.Locate.
 	Version, From string
-	// Nodes is how many form the cluster; the larger of 3 and the least possible when 0.
+	// Nodes is the number of initial members; if 0, the larger of 3 and the minimum of the database.
 	Nodes int
-	// Spare is how many more may join; 2 when 0 and the database can be resized.
+	// Spare is the number of nodes that may join; if 0, 2 for databases that can be resized.
 	Spare   int
 	Options database.Options
 	// BadOptions are options that Check must refuse, each added to Options. An unknown name is always tried.
 	BadOptions []database.Options
-	// Properties are added to the cluster's own for clients (consistency levels).
+	// Properties are added to the cluster's properties for clients (consistency levels).
 	Properties map[string]string
-	// Port is one that every server listens on; 0 leaves the test of a taken port out.
+	// Port is a port on which every server listens; 0 omits the test of a port in use.
 	Port int
-	// Survives: an acknowledged row outlives kill -9 and revival of one member. LeavesAbruptly: it outlives an abrupt leave.
+	// Survives: an acknowledged row survives kill -9 and revival of one member. LeavesAbruptly: it survives an abrupt leave.
 	Survives, LeavesAbruptly bool
 	// Upsert: an update creates a missing row. BlindDelete: a delete of a missing row succeeds.
 	Upsert, BlindDelete bool
-	// Unordered says that scans follow no order of keys (Cassandra's follow hashes).
+	// Unordered means that scans do not follow the order of keys (Cassandra's follow hashes).
 	Unordered bool
 	// DiskFull is the size of each node's disk in the test of full disks, in bytes. 0 omits the test.
 	DiskFull int64
@@ -64,11 +64,11 @@ type Config struct {
 	DiskOptions database.Options
 	// KillJoiner is the time after which a joining node is killed, 50 ms if 0. A second joiner is killed at its start.
 	KillJoiner time.Duration
-	// Rows are loaded for the load test; 500 when 0.
+	// Rows is the number of rows of the load test; 500 if 0.
 	Rows int64
 	// Timeout bounds each start, change of membership, halt and revival; 3 minutes if 0.
 	Timeout time.Duration
-	// Hosts makes the nodes; testhost.Loopback when nil.
+	// Hosts creates the nodes; testhost.Loopback if nil.
 	Hosts func(t testing.TB, n int) []host.Host
 }
 
@@ -81,7 +81,7 @@ type suite struct {
 	hosts []*hostRecorder
 }
 
-// RunOtherSeries tests each series of a database but the default one.
+// RunOtherSeries tests each series of a database except the default one.
 func RunOtherSeries(t *testing.T, c Config) {
 	for _, r := range c.About.Recipes[1:] {
 		t.Run(r.Series, func(t *testing.T) {
@@ -128,7 +128,7 @@ func Run(t *testing.T, c Config) {
 	s.runPart(t, "disk_full", s.testDiskFull)
 }
 
-// setDefaults fills in what the Config leaves out.
+// setDefaults sets the defaults of omitted fields.
 func (s *suite) setDefaults(t *testing.T) {
 	s.can = s.db.Capabilities()
 	s.Nodes = cmp.Or(s.Nodes, max(3, s.can.MinNodes))
@@ -166,7 +166,7 @@ func (s *suite) testServing(t *testing.T) {
 	s.runPart(t, "load", func(t *testing.T) { s.testLoad(t, cluster) })
 	s.runPart(t, "external", func(t *testing.T) { s.testExternal(t, cluster) })
 	if t.Failed() {
-		t.Fatal("a cluster that does not serve well is not changed")
+		t.Fatal("skipped: the cluster did not pass the earlier tests")
 	}
 	s.runPart(t, "refusals", func(t *testing.T) { s.testRefusals(t, cluster) })
 	for _, part := range []struct {
@@ -255,10 +255,10 @@ func (s *suite) clearTable(t *testing.T, c database.Cluster) {
 	ctx, cancel := s.withTimeout(t)
 	defer cancel()
 	if err := c.Clear(ctx); err != nil {
-		t.Fatalf("emptying the table: %v", err)
+		t.Fatalf("clearing the table: %v", err)
 	}
 	if n, err := c.Count(ctx); err != nil || n != 0 {
-		t.Fatalf("count after emptying the table: %d, %v", n, err)
+		t.Fatalf("count after clearing the table: %d, %v", n, err)
 	}
 }
 

@@ -11,11 +11,11 @@ import (
 )
 
 // testExternal uses the servers of the cluster as one that Skerry did not start: its table is created and dropped, also
-// by the next run after a killed one, and the rows of others stay.
+// by the next run after a killed one, and foreign rows are kept.
 func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 	db, ok := s.db.(database.External)
 	if !ok {
-		t.Skip("its clients cannot use servers that Skerry did not start")
+		t.Skip("the database's clients cannot use servers that Skerry did not start")
 	}
 	servers, properties := serversOf(db, cluster.Properties())
 	foreign := s.openClient(t, cluster)
@@ -29,10 +29,10 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 	others := func() {
 		t.Helper()
 		if _, err := foreign.Read(t.Context(), Table, "user-of-others", nil, nil); err != nil {
-			t.Errorf("the record of others: %v", err)
+			t.Errorf("the foreign record: %v", err)
 		}
 		if n, err := cluster.Count(t.Context()); err != nil || n != before {
-			t.Errorf("others have %d records, and had %d: %v", n, before, err)
+			t.Errorf("the foreign table has %d records, want %d: %v", n, before, err)
 		}
 	}
 	ext, err := external.New(db, external.ClusterSpec{Servers: servers, Properties: properties}, t.TempDir())
@@ -52,7 +52,7 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 		}
 		fill(t, ext, c)
 		if v := c.(*external.Cluster).Version(); s.in.Version == "" || !strings.Contains(v, s.in.Version) {
-			t.Errorf("the servers report version %q, and %q is installed", v, s.in.Version)
+			t.Errorf("the servers report version %q, but %q is installed", v, s.in.Version)
 		}
 		return scratch, c
 	}
@@ -72,7 +72,7 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 	others()
 
 	scratch, c = start("killed")
-	if err := scratch.Release(t.Context()); err != nil { // as the kernel does when the process dies
+	if err := scratch.Release(t.Context()); err != nil { // as the kernel does when the process exits
 		t.Fatal(err)
 	}
 	swept, err := external.Sweep(t.Context(), root, map[string]database.Database{db.Name(): db})
@@ -112,7 +112,7 @@ func fill(t *testing.T, db database.Database, c database.Cluster) {
 	}
 }
 
-// dropped checks that nothing of the table is left: a new one of its name is empty.
+// dropped checks that the table was dropped: a new table of the same name is empty.
 func dropped(t *testing.T, db database.External, c database.Cluster) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())

@@ -22,23 +22,23 @@ import (
 	"skerry/test/testkit"
 )
 
-const dyingMessage = "the last word of the server"
+const dyingMessage = "last line of the server"
 
-// A server that never gets ready is waited for at least so long once it runs, and up to
-// mostPatience where the others are not ready either by then.
+// A server that never gets ready is observed for at least minNotReadyWait after its start, and for up to
+// maxNotReadyWait while the other servers are not ready either.
 const (
 	minNotReadyWait = 3 * time.Second
 	maxNotReadyWait = 8 * minNotReadyWait
 )
 
-var errWaitedEnough = errors.New("waited long enough")
+var errWaitedEnough = errors.New("enough time has passed")
 
 // testFaults starts clusters that cannot start. Each start must return a clear error and leave nothing behind.
 func (s *suite) testFaults(t *testing.T) {
 	s.hosts = s.newHosts(t)
 	bad := s.hosts[s.Nodes-1]
 
-	t.Run("a server that dies", func(t *testing.T) {
+	t.Run("a server that exits", func(t *testing.T) {
 		bad.override("echo "+dyingMessage+"; exit 3", nil)
 		defer bad.override("", nil)
 		err := s.startBadly(t.Context(), t)
@@ -57,9 +57,9 @@ func (s *suite) testFaults(t *testing.T) {
 		}
 		s.expectWords(t, err, dyingMessage, bad.Name())
 	})
-	t.Run("a port that is taken", func(t *testing.T) {
+	t.Run("a port in use", func(t *testing.T) {
 		if s.Port == 0 {
-			t.Skip("no port to take")
+			t.Skip("no fixed port")
 		}
 		var l net.Listener
 		if err := bad.Host.(host.NamespaceHost).Do(func() (err error) {
@@ -75,17 +75,17 @@ func (s *suite) testFaults(t *testing.T) {
 			t.Errorf("no advice with %v", err)
 		}
 	})
-	t.Run("a start that is cancelled", func(t *testing.T) {
+	t.Run("a canceled start", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		env := s.newEnv(t)
 		env.Progress = func(string) { cancel() }
 		c, err := s.db.Start(ctx, env)
 		if err == nil {
-			t.Fatalf("it was started; ending it: %v", c.Stop(t.Context()))
+			t.Fatalf("the cluster was started; stopping it: %v", c.Stop(t.Context()))
 		}
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want that it was cancelled", err)
+			t.Errorf("error %v, want context.Canceled", err)
 		}
 		s.checkNothingLeft(t)
 	})
@@ -97,7 +97,7 @@ func (s *suite) startBadly(ctx context.Context, t *testing.T) error {
 	defer cancel()
 	c, err := s.db.Start(ctx, s.newEnv(t))
 	if err == nil {
-		t.Fatalf("it was started; ending it: %v", c.Stop(t.Context()))
+		t.Fatalf("the cluster was started; stopping it: %v", c.Stop(t.Context()))
 	}
 	s.checkNothingLeft(t)
 	return err
@@ -107,20 +107,20 @@ func (s *suite) expectWords(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, w := range words {
 		if !strings.Contains(err.Error(), w) {
-			t.Errorf("the error does not say %q: %v", w, err)
+			t.Errorf("the error does not contain %q: %v", w, err)
 		}
 	}
 }
 
 const (
-	// diskFields of diskField bytes are a row: large ones fill a disk sooner.
+	// A row has diskFields fields of diskField bytes. Large rows fill a disk sooner.
 	diskFields = 10
 	diskField  = 1000
-	// tooMuch is how many times the disks' size is loaded.
+	// tooMuch is the amount of loaded data as a multiple of the disks' size.
 	overloadFactor = 3
-	// giveUp ends a load whose writes are not acknowledged any more.
+	// giveUp is the time after which a load without acknowledged writes is stopped.
 	giveUp = 10 * time.Second
-	// shortDisk is the largest disk that the short form of the suite fills.
+	// shortDisk is the maximum size of a disk that the short form of the suite fills.
 	shortDisk = 4 << 20
 )
 
@@ -128,9 +128,9 @@ const (
 func (s *suite) testDiskFull(t *testing.T) {
 	switch {
 	case s.DiskFull == 0:
-		t.Skip("nothing is written to disks, or their smallest size is not set")
+		t.Skip("the database writes nothing to disk, or DiskFull is not set")
 	case s.DiskFull > shortDisk && os.Getenv("SKERRY_REQUIRE") != "" && os.Getenv("SKERRY_LONG") == "":
-		t.Skip("it takes half a minute: make conformance fills the disks of all databases")
+		t.Skip("takes half a minute: make conformance fills the disks of all databases")
 	}
 	testkit.Need(t, testkit.Root)
 	s.hosts = s.newHosts(t)
@@ -169,12 +169,12 @@ func (s *suite) testDiskFull(t *testing.T) {
 		t.Errorf("%d rows were acknowledged on disks of %d bytes: %v", r.OK, s.DiskFull, err)
 	}
 	err = database.ExplainDiskFull(ctx, errors.Join(err, cluster.Err()), nodes)
-	t.Logf("the load ended: %v", err)
+	t.Logf("the load returned: %v", err)
 	if !errors.Is(err, database.ErrDiskFull) || advice.Of(err) == "" || !namesAnyNode(err, s.hostNames(0, s.Nodes)) {
-		t.Errorf("the error does not say whose disk is full, or what to do: %v", err)
+		t.Errorf("the error lacks the node with the full disk or advice: %v", err)
 	}
 	if err := cluster.Stop(ctx); err != nil {
-		t.Errorf("stopping it: %v", err)
+		t.Errorf("stopping the cluster: %v", err)
 	}
 	s.checkNothingLeft(t)
 }
@@ -192,7 +192,7 @@ const unknownOption = "no_such_option"
 
 func (s *suite) testOptions(t *testing.T) {
 	if err := s.db.Check(s.Nodes, s.Options); err != nil {
-		t.Fatalf("the options of this test: %v", err)
+		t.Fatalf("checking the options of this test: %v", err)
 	}
 	for _, bad := range append([]database.Options{{unknownOption: 1}}, s.BadOptions...) {
 		if err := s.db.Check(s.Nodes, s.withOptions(bad)); err == nil {
@@ -208,7 +208,7 @@ func (s *suite) testOptions(t *testing.T) {
 	env := s.newEnv(t)
 	env.Options = s.withOptions(database.Options{unknownOption: 1})
 	if c, err := s.db.Start(t.Context(), env); err == nil {
-		t.Errorf("a cluster with an option that does not exist was started; ending it: %v", c.Stop(t.Context()))
+		t.Errorf("a cluster with an unknown option was started; stopping it: %v", c.Stop(t.Context()))
 	}
 	s.checkNothingLeft(t)
 }
@@ -226,10 +226,10 @@ func (s *suite) testStatus(t *testing.T, cluster database.Cluster) {
 	ctx, cancel := s.withTimeout(t)
 	defer cancel()
 	if err := cluster.Ready(ctx); err != nil {
-		t.Errorf("it has started and is not ready: %v", err)
+		t.Errorf("the cluster has started but is not ready: %v", err)
 	}
 	if err := cluster.Err(); err != nil {
-		t.Errorf("it has failed: %v", err)
+		t.Errorf("the cluster has failed: %v", err)
 	}
 	if len(cluster.Properties()) == 0 {
 		t.Error("no properties for clients")
@@ -258,7 +258,7 @@ func (s *suite) expectMembers(t *testing.T, cluster database.Cluster, want []str
 	t.Helper()
 	members, err := cluster.Members(t.Context())
 	if err != nil {
-		t.Errorf("asking for the members: %v", err)
+		t.Errorf("listing the members: %v", err)
 		return
 	}
 	var got []string

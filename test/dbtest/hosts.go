@@ -24,9 +24,9 @@ type hostRecorder struct {
 
 	mu        sync.Mutex
 	processes []host.Process
-	// instead, when set, is a shell script that runs instead of every program.
+	// instead, if set, is a shell script that runs instead of every program.
 	instead string
-	// started, when set, is called with each process.
+	// started, if set, is called with each process.
 	started func(host.Process)
 }
 
@@ -91,7 +91,7 @@ func (s *suite) checkNothingLeft(t *testing.T) {
 			return
 		}
 		if time.Since(began) > endTimeout {
-			t.Errorf("processes are left:\n%s", strings.Join(left, "\n"))
+			t.Errorf("processes are still running:\n%s", strings.Join(left, "\n"))
 			return
 		}
 	}
@@ -113,7 +113,7 @@ func (s *suite) describeLeft(t *testing.T) (found []string) {
 		line := commandLine(pid)
 		cwd, err := os.Readlink(filepath.Join(dir, "cwd"))
 		if err != nil {
-			continue // it has ended
+			continue // the process has ended
 		}
 		for _, h := range s.hosts {
 			if cwd == h.Dir() || strings.HasPrefix(cwd, h.Dir()+"/") || strings.Contains(line, h.Dir()+"/") {
@@ -167,7 +167,7 @@ func TryStart(t testing.TB, d database.Database, env database.Env) (database.Clu
 	return d.Start(t.Context(), env)
 }
 
-// Open opens a client and closes it with the test. More is further properties, names and values.
+// Open opens a client and closes it with the test. More contains further properties as names and values.
 func Open(t testing.TB, d database.Database, properties map[string]string, more ...string) load.Client {
 	t.Helper()
 	p := maps.Clone(properties)

@@ -30,16 +30,16 @@ type Ledger struct {
 type row struct {
 	key   string
 	busy  bool
-	acked int64 // the newest version acknowledged, 0 when none was
-	tried int64 // the newest version that was sent
+	acked int64 // newest acknowledged version, 0 if none
+	tried int64 // newest version sent
 }
 
 // WriteCounts counts rows by outcome.
 type WriteCounts struct {
 	Writes  int64 `json:"writes"`  // acknowledged
-	Failed  int64 `json:"failed"`  // certainly not done
+	Failed  int64 `json:"failed"`  // not applied
 	InDoubt int64 `json:"unknown"` // outcome unknown
-	// Rows returns the least and the most rows that the table may hold.
+	// Rows returns the minimum and the maximum number of rows that the table may contain.
 	Rows  int64 `json:"rows"`
 	Lost  int64 `json:"lost"`
 	Stale int64 `json:"stale"`
@@ -93,7 +93,7 @@ func (l *Ledger) nextRow(n int) (*row, int64) {
 			}
 		}
 	}
-	// A hash in front spreads the keys over the servers, as YCSB's do.
+	// A leading hash spreads the keys over the servers, as in YCSB.
 	i := len(l.rows)
 	r := &row{key: fmt.Sprintf("user%s%d-%d", l.prefix, i*2654435761%1_000_003, i), busy: true, tried: 1}
 	l.rows = append(l.rows, r)
@@ -124,7 +124,7 @@ func (l *Ledger) record(r *row, version int64, err error) {
 	l.acct.Errors[class]++
 }
 
-// Rows is how many rows are there for certain, and how many at most.
+// Rows returns the minimum and the maximum number of rows in the table.
 func (l *Ledger) Rows() (least, most int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,17 +137,17 @@ func (l *Ledger) Rows() (least, most int64) {
 }
 
 const (
-	// again is how long a missing row is read again before it counts as lost.
+	// again is the time during which a missing row is read repeatedly before it counts as lost.
 	again = 5 * time.Second
-	// answerWithin is how long a read is repeated while the database returns errors.
+	// answerWithin is the time during which a read is repeated while the database returns errors.
 	answerWithin = time.Minute
-	// againPause is the time between two attempts.
+	// againPause is the pause between two attempts.
 	againPause = 100 * time.Millisecond
 )
 
 // awaitFirst waits for the first row, so that no change of membership precedes the first write.
 func (l *Ledger) awaitFirst(ctx context.Context, within time.Duration) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no write was acknowledged in %v", within))
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no write was acknowledged within %v", within))
 	defer cancel()
 	for {
 		if least, _ := l.Rows(); least > 0 {
@@ -197,7 +197,7 @@ func (l *Ledger) Check(ctx context.Context, open load.OpenClient, clients int) (
 		all.Go(func() {
 			c, err := open(ctx)
 			if err != nil {
-				errs[i] = fmt.Errorf("opening a client to check rows with: %w", err)
+				errs[i] = fmt.Errorf("opening a client to check rows: %w", err)
 				return
 			}
 			for n := i; n < len(rows) && err == nil; n += clients {
@@ -222,7 +222,7 @@ type finding struct {
 func checkRow(ctx context.Context, c load.Client, r *row) (finding, error) {
 	var f finding
 	began := time.Now()
-	for silent := began; ; f.late = true { // silent is when it last did not answer
+	for silent := began; ; f.late = true { // silent is the time of the last read without an answer
 		version, err := readVersion(ctx, c, r.key)
 		switch {
 		case err == nil:
@@ -254,7 +254,7 @@ func readVersion(ctx context.Context, c load.Client, key string) (int64, error) 
 		return 0, err
 	}
 	if len(fields) != 1 || fields[0].Name != rowField {
-		return 0, fmt.Errorf("the row has %d fields, want %s alone", len(fields), rowField)
+		return 0, fmt.Errorf("the row has %d fields, want only %s", len(fields), rowField)
 	}
 	return strconv.ParseInt(string(fields[0].Value), 10, 64)
 }
@@ -264,6 +264,6 @@ func (a WriteCounts) Err() error {
 	if a.Lost == 0 && a.Stale == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d of %d rows are missing and %d hold an older value (%s)",
+	return fmt.Errorf("%w: %d of %d rows are missing and %d have an older value (%s)",
 		ErrLost, a.Lost, a.Rows, a.Stale, strings.Join(a.Examples, ", "))
 }

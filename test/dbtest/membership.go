@@ -33,7 +33,7 @@ func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 			t.Errorf("join of a member: %v, want database.ErrMember", err)
 		}
 		if _, err := cluster.Leave(ctx, stranger, database.Graceful); !errors.Is(err, database.ErrNotMember) {
-			t.Errorf("leave of no member: %v, want database.ErrNotMember", err)
+			t.Errorf("leave of a non-member: %v, want database.ErrNotMember", err)
 		}
 		if !s.can.LeaveAbrupt {
 			if _, err := cluster.Leave(ctx, member, database.Abrupt); !errors.Is(err, database.ErrUnsupported) {
@@ -56,11 +56,11 @@ func (s *suite) testRefusals(t *testing.T, cluster database.Cluster) {
 		}
 		s.row.markUnclaimed("halt", "kill")
 	} else if err := cluster.Halt(ctx, stranger, database.Graceful); !errors.Is(err, database.ErrNotMember) {
-		t.Errorf("halt of no member: %v, want database.ErrNotMember", err)
+		t.Errorf("halt of a non-member: %v, want database.ErrNotMember", err)
 	}
 	s.expectMembers(t, cluster, s.hostNames(0, s.Nodes))
 	if err := cluster.Ready(ctx); err != nil {
-		t.Errorf("after refusals: %v", err)
+		t.Errorf("after refused changes: %v", err)
 	}
 }
 
@@ -79,7 +79,7 @@ func (s *suite) findHost(t *testing.T, name string) host.Host {
 			return h
 		}
 	}
-	t.Fatalf("there is no node %s", name)
+	t.Fatalf("unknown node %s", name)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (s *suite) memberNames(t *testing.T, cluster database.Cluster) []string {
 	t.Helper()
 	members, err := cluster.Members(t.Context())
 	if err != nil {
-		t.Fatalf("asking for the members: %v", err)
+		t.Fatalf("listing the members: %v", err)
 	}
 	var names []string
 	for _, m := range members {
@@ -99,7 +99,7 @@ func (s *suite) memberNames(t *testing.T, cluster database.Cluster) []string {
 // testChurn joins and removes members at random during writes. The first changes are two joins at once.
 func (s *suite) testChurn(t *testing.T, cluster database.Cluster) {
 	if !s.can.Resize {
-		t.Skip("it cannot be resized")
+		t.Skip("the database cannot be resized")
 	}
 	s.clearTable(t, cluster)
 	s.joinTwice(t, cluster)
@@ -133,7 +133,7 @@ func (s *suite) checkCount(t *testing.T, cluster database.Cluster, least, most i
 	}
 }
 
-// joinTwice asks for two joins at the same time: the second waits or is refused.
+// joinTwice starts two joins at the same time: the second one waits or is refused.
 func (s *suite) joinTwice(t *testing.T, cluster database.Cluster) {
 	t.Helper()
 	if s.Spare < 2 || s.can.MaxNodes > 0 && s.Nodes+2 > s.can.MaxNodes {
@@ -153,15 +153,15 @@ func (s *suite) joinTwice(t *testing.T, cluster database.Cluster) {
 		case err == nil:
 			want = append(want, s.hosts[s.Nodes+i].Name())
 		case !errors.Is(err, database.ErrBusy):
-			t.Errorf("one of two joins at once: %v, want that it waits or database.ErrBusy", err)
+			t.Errorf("one of two concurrent joins: %v, want a wait or database.ErrBusy", err)
 		}
 	}
 	if len(want) == s.Nodes {
-		t.Fatal("neither of two joins at once was done")
+		t.Fatal("neither of two concurrent joins succeeded")
 	}
 	s.expectMembers(t, cluster, want)
 	if err := cluster.Ready(ctx); err != nil {
-		t.Fatalf("after two joins at once: %v", err)
+		t.Fatalf("after two concurrent joins: %v", err)
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *suite) testKill(t *testing.T, cluster database.Cluster) {
 func (s *suite) haltAndRevive(t *testing.T, cluster database.Cluster, manner database.Manner) {
 	t.Helper()
 	if !s.can.Restart {
-		t.Skip("members cannot be started again")
+		t.Skip("members cannot be restarted")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*s.Timeout)
 	defer cancel()
@@ -236,7 +236,7 @@ func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *Ledger, n int64)
 			return
 		}
 		if err := linger.For(ctx, 10*time.Millisecond); err != nil {
-			t.Fatalf("waiting for %d rows to be written: %v", n, err)
+			t.Fatalf("waiting for %d written rows: %v", n, err)
 		}
 	}
 }
@@ -244,7 +244,7 @@ func (s *suite) awaitRows(ctx context.Context, t *testing.T, l *Ledger, n int64)
 // testLostJoiner kills a joining node. The join fails, all rows stay, and the node can join afterwards.
 func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 	if !s.can.Resize {
-		t.Skip("it cannot be resized")
+		t.Skip("the database cannot be resized")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*s.Timeout)
 	defer cancel()
@@ -267,7 +267,7 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 	}
 	s.awaitRows(ctx, t, ledger, 50)
 	killed, err := joinKilled(ctx, cluster, joiner, s.KillJoiner)
-	if err == nil && !killed { // the join was over by then
+	if err == nil && !killed { // the join had ended by then
 		if _, err := cluster.Leave(ctx, joiner, database.Graceful); err != nil {
 			t.Fatalf("making room for another join: %v", err)
 		}
@@ -276,9 +276,9 @@ func (s *suite) testLostJoiner(t *testing.T, cluster database.Cluster) {
 	if err == nil {
 		t.Error("a join whose node was killed succeeded")
 	}
-	t.Logf("the join ended: %v", err)
+	t.Logf("the join returned: %v", err)
 	if err := errors.Join(cluster.Ready(ctx), stop()); err != nil {
-		t.Fatalf("the others after the joiner was killed: %v", err)
+		t.Fatalf("the other members after the joining node was killed: %v", err)
 	}
 	s.expectMembers(t, cluster, before)
 	if _, err := cluster.Join(ctx, joiner); err != nil {
@@ -298,7 +298,7 @@ func joinKilled(ctx context.Context, cluster database.Cluster, joiner *hostRecor
 	joiner.override("", func(p host.Process) {
 		if after == 0 {
 			kill.Store(true)
-			_ = p.Signal(syscall.SIGKILL) // the join tells
+			_ = p.Signal(syscall.SIGKILL) // the result of the join shows the effect
 			return
 		}
 		kills.Go(func() {

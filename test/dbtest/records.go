@@ -19,7 +19,7 @@ import (
 	"skerry/internal/load/ycsb"
 )
 
-// sameBytes compares values in one go where cmp would compare them byte by byte.
+// sameBytes compares values as a whole, because cmp would compare them byte by byte.
 var sameBytes = gocmp.Comparer(bytes.Equal)
 
 func newRecord(key, version string) []load.Field {
@@ -64,13 +64,13 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 	for i := range 20 {
 		key := fmt.Sprint("user", i*7919)
 		if _, err := c.Read(ctx, Table, key, nil, nil); !errors.Is(err, load.ErrNotFound) {
-			t.Fatalf("read of nothing: %v, want load.ErrNotFound", err)
+			t.Fatalf("read of a missing record: %v, want load.ErrNotFound", err)
 		}
 		if _, err := c.Read(ctx, Table, key, []string{"field3"}, nil); !errors.Is(err, load.ErrNotFound) {
-			t.Fatalf("read of a field of nothing: %v, want load.ErrNotFound", err)
+			t.Fatalf("read of a field of a missing record: %v, want load.ErrNotFound", err)
 		}
 		if err := c.Delete(ctx, Table, key); !errors.Is(err, load.ErrNotFound) && !(s.BlindDelete && err == nil) {
-			t.Fatalf("delete of nothing: %v, want load.ErrNotFound", err)
+			t.Fatalf("delete of a missing record: %v, want load.ErrNotFound", err)
 		}
 		want := newRecord(key, "1")
 		if err := c.Insert(ctx, Table, key, want); err != nil {
@@ -96,9 +96,9 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 	err := c.Update(ctx, Table, "usernobody", newRecord("usernobody", "1")[:1])
 	switch {
 	case s.Upsert && err != nil:
-		t.Errorf("update of nothing: %v", err)
+		t.Errorf("update of a missing record: %v", err)
 	case !s.Upsert && !errors.Is(err, load.ErrNotFound):
-		t.Errorf("update of nothing: %v, want load.ErrNotFound", err)
+		t.Errorf("update of a missing record: %v, want load.ErrNotFound", err)
 	}
 	want := int64(10)
 	if s.Upsert {
@@ -107,9 +107,9 @@ func (s *suite) testRecords(t *testing.T, cluster database.Cluster) {
 	if n, err := cluster.Count(ctx); err != nil || n != want {
 		t.Errorf("count %d, %v; want %d", n, err, want)
 	}
-	// A client that another closes nothing for, and what one wrote the other reads.
+	// Closing a client does not affect another one, and each reads the writes of the other.
 	other := s.openClient(t, cluster)
-	expectFields(t, "what another client reads", readRecord(t, c, "user7919"), readRecord(t, other, "user7919"))
+	expectFields(t, "the record as read by another client", readRecord(t, c, "user7919"), readRecord(t, other, "user7919"))
 	s.testBulk(t, cluster, c)
 }
 
@@ -143,7 +143,7 @@ func (s *suite) testBulk(t *testing.T, cluster database.Cluster, c load.Client) 
 		t.Errorf("count %d, %v; want %d", n, err, len(records))
 	}
 	if err := bulk.InsertAll(ctx, Table, nil); err != nil {
-		t.Errorf("inserting nothing: %v", err)
+		t.Errorf("inserting no records: %v", err)
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
@@ -188,7 +188,7 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 	if !s.can.Scan {
 		_, err := s.openClient(t, cluster).Scan(t.Context(), Table, "user1", 5, nil, nil)
 		if !errors.Is(err, load.ErrUnsupported) {
-			t.Errorf("a scan ended with %v, want load.ErrUnsupported", err)
+			t.Errorf("scan: %v, want load.ErrUnsupported", err)
 		}
 		s.row.markUnclaimed("scan")
 		return
@@ -236,7 +236,7 @@ func (s *suite) testScan(t *testing.T, cluster database.Cluster) {
 			t.Fatalf("scan of %d from %s: %v", test.count, test.start, err)
 		}
 		if n != len(got) {
-			t.Errorf("scan of %d from %s: said that it saw %d, visited %d", test.count, test.start, n, len(got))
+			t.Errorf("scan of %d from %s: returned %d, visited %d", test.count, test.start, n, len(got))
 		}
 		if s.Unordered {
 			checkUnorderedScan(t, test.start, test.count, got, keys)
@@ -260,12 +260,12 @@ func checkUnorderedScan(t *testing.T, start string, count int, got, keys []strin
 	seen := make(map[string]bool)
 	for _, k := range got {
 		if _, there := slices.BinarySearch(keys, k); !there || seen[k] {
-			t.Errorf("scan of %d from %s saw %s, which is not there or was seen before", count, start, k)
+			t.Errorf("scan of %d from %s returned %s, which does not exist or was returned before", count, start, k)
 		}
 		seen[k] = true
 	}
 	if _, there := slices.BinarySearch(keys, start); there && (len(got) == 0 || got[0] != start) {
-		t.Errorf("scan of %d from %s does not begin with it: %v", count, start, got[:min(len(got), 3)])
+		t.Errorf("scan of %d from %s does not start with that key: %v", count, start, got[:min(len(got), 3)])
 	}
 }
 
@@ -283,7 +283,7 @@ func (s *suite) testLoad(t *testing.T, cluster database.Cluster) {
 	for i, name := range names {
 		w := s.workload(t, name)
 		var more []string
-		if s.can.Scan { // the index that some keep for scans is made while loading
+		if s.can.Scan { // some databases build their index for scans during the load
 			more = []string{scanProperty, "0.95"}
 		}
 		open := s.clientOpener(cluster, more...)
@@ -309,7 +309,7 @@ func (s *suite) testLoad(t *testing.T, cluster database.Cluster) {
 			t.Fatalf("running workload %s: %v", name, err)
 		}
 		if result.OK != spec.Operations || len(result.Errors) > 0 {
-			t.Errorf("workload %s: %d of %d operations ended well; errors %+v", name, result.OK, spec.Operations, result.Errors)
+			t.Errorf("workload %s: %d of %d operations succeeded; errors %+v", name, result.OK, spec.Operations, result.Errors)
 		}
 		s.row.setFigure("workload_"+name+"_ops_s", float64(result.OK)/time.Since(began).Seconds())
 	}

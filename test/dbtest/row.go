@@ -15,7 +15,7 @@ import (
 
 // Row is a suite's result: a row of the matrix in docs/databases.md.
 type Row struct {
-	Database string `json:"database"` // "cassandra@4.1" where the test asks for a version
+	Database string `json:"database"` // "cassandra@4.1" if the test names a version
 	Variant  string `json:"variant,omitempty"`
 	Version  string `json:"version"`
 	Nodes    int    `json:"nodes"`

@@ -112,7 +112,7 @@ func (s *suite) upgradeMembers(ctx context.Context, t *testing.T, cluster databa
 		return errors.New("the cluster cannot be upgraded")
 	}
 	if _, err := u.Upgrade(ctx, s.hosts[len(s.hosts)-1], to); !errors.Is(err, database.ErrNotMember) {
-		t.Errorf("upgrade of no member: %v, want database.ErrNotMember", err)
+		t.Errorf("upgrade of a non-member: %v, want database.ErrNotMember", err)
 	}
 	order, err := u.UpgradeOrder(ctx, s.hostNames(0, s.Nodes))
 	if err != nil || len(order) != s.Nodes {
@@ -131,6 +131,6 @@ func (s *suite) upgradeMembers(ctx context.Context, t *testing.T, cluster databa
 		t.Logf("%s: accepted after %v, complete after %v", name, change.Accepted, change.Complete)
 	}
 	least, _ := l.Rows()
-	s.awaitRows(ctx, t, l, least+50) // written by the new version alone
+	s.awaitRows(ctx, t, l, least+50) // written by the new version only
 	return nil
 }

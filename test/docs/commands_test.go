@@ -57,7 +57,7 @@ func follow(t *testing.T, page string, wanted ...string) {
 	}
 	for _, want := range wanted {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("nothing said %q:\n%s", want, &out)
+			t.Errorf("no output contains %q:\n%s", want, &out)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestExperiments(t *testing.T) {
 		}
 	}
 	if found < 2 {
-		t.Errorf("only %d experiments were found", found)
+		t.Errorf("found only %d experiments", found)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestNotebook(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if !strings.Contains(read(t, figure), "<svg") {
-		t.Error("there is no figure")
+		t.Error("the figure is missing")
 	}
 }
 

@@ -45,7 +45,7 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	if checked < 100 {
-		t.Errorf("only %d links were found", checked)
+		t.Errorf("found only %d links", checked)
 	}
 }
 

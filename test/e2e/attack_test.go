@@ -102,8 +102,8 @@ func (a *attacker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, html) // the browser may have gone
 }
 
-// told returns the results of a page's jobs, and whether all are complete.
-func (a *attacker) told(page string) (came []string, ok bool) {
+// results returns the results of a page's jobs, and whether all are complete.
+func (a *attacker) results(page string) (came []string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	came, ok = a.came[page]
@@ -153,7 +153,7 @@ func (a *attacker) pass(c net.Conn, service, page string) {
 	want := "GET /" + page + " "
 	first, err := r.Peek(len(want))
 	if err != nil {
-		return // a connection that the browser made in advance
+		return // a connection that the browser opened in advance
 	}
 	if string(first) == want {
 		a.mu.Lock()
@@ -193,7 +193,7 @@ func (a *attacker) visit(url string, pages ...string) {
 	for deadline := time.Now().Add(2 * patience); ; time.Sleep(50 * time.Millisecond) {
 		missing := ""
 		for _, p := range pages {
-			if _, ok := a.told(p); !ok {
+			if _, ok := a.results(p); !ok {
 				missing = p
 			}
 		}
@@ -208,7 +208,7 @@ func (a *attacker) visit(url string, pages ...string) {
 		}
 		if time.Now().After(deadline) {
 			stop()
-			a.t.Fatalf("the page %s never told what came of it\n%s", missing, said.String())
+			a.t.Fatalf("the page %s never reported its results\n%s", missing, said.String())
 		}
 	}
 }

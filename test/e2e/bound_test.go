@@ -42,7 +42,7 @@ retries: 0
 		t.Run(tt.by, func(t *testing.T) {
 			b := benchAlone(t)
 			var got record.Bound
-			for range 3 { // what the machine does beside it may fill the processors
+			for range 3 { // other work of the machine may saturate the CPUs
 				b.run(0, "run", b.write("bound.yaml", fmt.Sprintf(experiment, tt.links, tt.client, tt.workload, tt.events)))
 				trials := b.summary(b.path("runs/latest")).Trials
 				if len(trials) != 1 || trials[0].Bound == nil {

@@ -56,8 +56,8 @@ func (l *loopback) serve(says, program string, args ...string) (addr string) {
 	return addr
 }
 
-// ask sends a request like a program such as curl, without Origin and Sec-Fetch-Site.
-func (l *loopback) ask(method, url, body string) (status int, answer string) {
+// sendRequest sends a request like a program such as curl, without Origin and Sec-Fetch-Site.
+func (l *loopback) sendRequest(method, url, body string) (status int, answer string) {
 	l.t.Helper()
 	req, err := http.NewRequestWithContext(l.t.Context(), method, "http://"+url, strings.NewReader(body))
 	if err != nil {
@@ -79,7 +79,7 @@ func (l *loopback) must(method, url, body string) string {
 	l.t.Helper()
 	var answer string
 	l.await(method+" "+url, func() bool {
-		status, text := l.ask(method, url, body)
+		status, text := l.sendRequest(method, url, body)
 		answer = text
 		return status == http.StatusOK
 	})
@@ -105,10 +105,10 @@ func (l *loopback) fill() {
 // intact fails the test for each change by a page.
 func (l *loopback) intact() {
 	for _, way := range ways {
-		if _, listed := l.ask(http.MethodPost, l.metadata+"/", "ls /"+way); listed != secret+"\n" {
+		if _, listed := l.sendRequest(http.MethodPost, l.metadata+"/", "ls /"+way); listed != secret+"\n" {
 			l.t.Errorf("the metadata server's /%s was removed: %s", way, listed)
 		}
-		if _, row := l.ask(http.MethodGet, l.member+"/v1/tables/"+way+"/rows/a", ""); !strings.Contains(row, secret) {
+		if _, row := l.sendRequest(http.MethodGet, l.member+"/v1/tables/"+way+"/rows/a", ""); !strings.Contains(row, secret) {
 			l.t.Errorf("the member's table %s was cleared: %s", way, row)
 		}
 	}
@@ -204,7 +204,7 @@ func (c *careless) acted(t *testing.T) {
 	defer c.mu.Unlock()
 	for _, way := range []string{"fetch", "form", "beacon", "image"} {
 		if body, came := c.heard["/"+way]; !came || way != "image" && !strings.HasPrefix(body, "rm -r /") {
-			t.Errorf("a page does not act on a service without a guard by %s, so that this test shows nothing: %q", way, body)
+			t.Errorf("a page cannot act on an unguarded service by %s, so this test proves nothing: %q", way, body)
 		}
 	}
 }
@@ -229,7 +229,7 @@ func TestWebPagesHaveNoAccess(t *testing.T) {
 	bare.acted(t)
 	l.intact()
 	for service, jobs := range l.rebound() {
-		came, _ := a.told("rebound-" + filepath.Base(service))
+		came, _ := a.results("rebound-" + filepath.Base(service))
 		if len(came) != len(jobs) {
 			t.Fatalf("%s: %d of %d jobs were tried", service, len(came), len(jobs))
 		}

@@ -132,7 +132,7 @@ func TestOwnServerIsMeasured(t *testing.T) {
 		t.Errorf("the record has versions %v, and the trial %q, want %s", all, sum.Trials[0].Machine.Database, version)
 	}
 	if after := s.checksum(); after != before {
-		t.Errorf("the server has %s, and had %s", after, before)
+		t.Errorf("the contents of the server changed: %s, were %s", after, before)
 	}
 	for _, args := range [][]string{{"report"}, {"compare", "runs/latest", "runs/latest"}} {
 		b.run(0, args...)
@@ -197,7 +197,7 @@ func TestOwnClusterInChoice(t *testing.T) {
 	switch code := r.wait(); {
 	case code == 0:
 		contains(t, r.stdout.String(), "Use mine (redis): p99 ")
-	case code == 1 && strings.Contains(r.stdout.String(), "no usable trial on the quiet day: "): // other tests took the processors
+	case code == 1 && strings.Contains(r.stdout.String(), "no usable trial on the quiet day: "): // other tests used the CPUs
 		t.Log(r.stdout.String())
 	default:
 		t.Errorf("exit %d\n%s\n%s", code, r.stdout.String(), r.stderr.String())
@@ -205,7 +205,7 @@ func TestOwnClusterInChoice(t *testing.T) {
 	both := b.write("both.yaml", own+"cloud: {sites: [a, b, c], defaults: {rtt: 1ms}}\nclient: a\nbad_days: [killed: any]\n"+
 		"prefer: [p99, cost.memory]\nconsider: ["+cluster+", redis]\n")
 	r = b.command("choose", both, "--json", "--out", b.path("both")).start()
-	r.wait() // it depends on other tests whether a trial counts
+	r.wait() // whether a trial is valid depends on other tests
 	var a choose.Answer
 	if err := json.Unmarshal([]byte(r.stdout.String()), &a); err != nil {
 		t.Fatal(err, r.stderr.String())
@@ -242,7 +242,7 @@ func TestOwnClusterInChoice(t *testing.T) {
 	}
 	contains(t, string(page), never, "cost.memory is not measured")
 	if after := s.checksum(); after != before {
-		t.Errorf("the server has %s, and had %s", after, before)
+		t.Errorf("the contents of the server changed: %s, were %s", after, before)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestInterruptedRunDropsItsTable(t *testing.T) {
 		t.Errorf("exit 0 after Ctrl-C\n%s", r.stderr.String())
 	}
 	if after := s.checksum(); after != before {
-		t.Errorf("the server has %s, and had %s", after, before)
+		t.Errorf("the contents of the server changed: %s, were %s", after, before)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestInvalidClustersAreReported(t *testing.T) {
 		{"no server answers", fmt.Sprintf("[%q]", none), []string{none, "connection refused"}},
 		{"one of two does not answer", fmt.Sprintf("[%q, %q]", good.addr, none), []string{none, "connection refused"}},
 		{"another protocol", fmt.Sprintf("[%q]", http), []string{http}},
-		{"a server that says nothing", fmt.Sprintf("{servers: [%q], properties: {redis.timeout: 500}}", silent), []string{silent}},
+		{"a silent server", fmt.Sprintf("{servers: [%q], properties: {redis.timeout: 500}}", silent), []string{silent}},
 		{"authentication", fmt.Sprintf("[%q]", secret.addr), []string{secret.addr, "NOAUTH"}},
 		{"wrong password", fmt.Sprintf("{servers: [%q], password: {file: battery}}", secret.addr),
 			[]string{secret.addr, "WRONGPASS", "check user, password and tls"}},
@@ -313,7 +313,7 @@ func TestInvalidClustersAreReported(t *testing.T) {
 		}
 	}
 	if after := good.checksum(); after != before {
-		t.Errorf("the server has %s, and had %s", after, before)
+		t.Errorf("the contents of the server changed: %s, were %s", after, before)
 	}
 	if left, _ := filepath.Glob(b.path("data/clusters/*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
@@ -361,13 +361,13 @@ func TestLostClusterIsReported(t *testing.T) {
 	}
 	contains(t, r.stderr.String(), addr, "drop table skerry_")
 	if seconds, err := os.ReadFile(b.path("runs/latest/trials/1/timeline.parquet")); err != nil || len(seconds) == 0 {
-		t.Errorf("the seconds before are lost: %v", err)
+		t.Errorf("the seconds before the failure are lost: %v", err)
 	}
 	s = b.startServer(addr, keep...)
 	r = b.run(0, "run", b.write("next.yaml", onCluster("[\""+addr+"\"]", brief)))
 	contains(t, r.stderr.String(), "dropped the tables of a killed run: skerry_")
 	if after := s.checksum(); after != before {
-		t.Errorf("the server has %s, and had %s", after, before)
+		t.Errorf("the contents of the server changed: %s, were %s", after, before)
 	}
 }
 
@@ -388,10 +388,10 @@ func TestKilledRunsKeepForeignKeys(t *testing.T) {
 	span := time.Since(began)
 	withTable := 0
 	for i := range kills {
-		after := time.Duration(rand.Int64N(int64(span))) // any moment of a run: not a wait for a condition
+		after := time.Duration(rand.Int64N(int64(span))) // any time in a run: not a wait for a condition
 		r := b.command("run", file).start()
 		time.Sleep(after)
-		_ = r.cmd.Process.Kill() // it may have ended
+		_ = r.cmd.Process.Kill() // the process may have ended
 		r.wait()
 		if s.hasTable() {
 			withTable++
@@ -400,7 +400,7 @@ func TestKilledRunsKeepForeignKeys(t *testing.T) {
 	}
 	b.run(0, "run", file)
 	if after := s.checksum(); after != before {
-		t.Errorf("the server has %s, and had %s", after, before)
+		t.Errorf("the contents of the server changed: %s, were %s", after, before)
 	}
 	if left, _ := filepath.Glob(b.path("data/clusters/*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

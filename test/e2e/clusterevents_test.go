@@ -30,7 +30,7 @@ func TestCommandEventOnOwnServer(t *testing.T) {
 	untouched := func(after string) {
 		t.Helper()
 		if got := s.checksum(); got != before {
-			t.Errorf("after %s the server has %s, and had %s", after, got, before)
+			t.Errorf("after %s: contents of the server changed: %s, were %s", after, got, before)
 		}
 		if err := os.Remove(b.path("thawed")); err != nil {
 			t.Errorf("after %s: no undo: %v", after, err)
@@ -97,7 +97,7 @@ echo "$1" >>counts
 		" -h $1 -p $2 cluster info | grep -q cluster_state:ok', join: 'sh scale.sh {{.Count}}', leave: 'sh scale.sh {{.Count}}', timeout: 30s}"
 }
 
-// awaitCluster waits until servers are a cluster by themselves: each knows the others, and no server that has left.
+// awaitCluster waits until the servers form a cluster: each one knows exactly the others and no server that has left.
 func (b *bench) awaitCluster(servers []ownServer) {
 	b.t.Helper()
 	known := fmt.Sprintf("cluster_known_nodes:%d\r", len(servers))
@@ -151,7 +151,7 @@ func TestOwnClusterGrowsAndShrinks(t *testing.T) {
 	b.await("the third server", func() bool {
 		select {
 		case <-r.done:
-			t.Fatalf("the run ended before the server joined:\n%s%s", r.stdout.String(), r.stderr.String())
+			t.Fatalf("the run ended before the server had joined:\n%s%s", r.stdout.String(), r.stderr.String())
 		default:
 		}
 		return exists(b.path("counts"))
@@ -175,6 +175,6 @@ func TestDownAfterKill(t *testing.T) {
 	next := b.run(0, "run", b.write("next.yaml", onCluster(fmt.Sprintf("[%q]", s.addr), brief)))
 	contains(t, next.stderr.String(), "ran a command of the cluster of a killed run: down: rm up")
 	if exists(b.path("up")) {
-		t.Error("the cluster was left")
+		t.Error("the cluster was not removed")
 	}
 }

@@ -106,7 +106,7 @@ events:
 `))
 	events := b.events()
 	if e := events["stop"]; e.State != record.EventFailed || !strings.Contains(e.Error, "is down already") {
-		t.Errorf("stopping what is down: %s, %s", e.State, e.Error)
+		t.Errorf("stopping a stopped node: %s, %s", e.State, e.Error)
 	}
 	if e := events["kill"]; e.State != record.EventReverted {
 		t.Errorf("the kill is %s: %s", e.State, e.Error)
@@ -190,7 +190,7 @@ events:
 	case record.EventFailed: // refused while the members do not see each other
 	case record.EventActive:
 		if healed := events["partition"].Revert.Began; e.Apply.Completed.NS < healed.NS {
-			t.Errorf("the leave was complete at %.2f s, in the partition that was healed at %.2f s", e.Apply.Completed.Seconds(), healed.Seconds())
+			t.Errorf("the leave completed at %.2f s, during the partition that was healed at %.2f s", e.Apply.Completed.Seconds(), healed.Seconds())
 		}
 	default:
 		t.Errorf("the leave is %s: %s", e.State, e.Error)
@@ -207,7 +207,7 @@ events:
   - {at: 1s, disk_full: {nodes: Moss, size: 32MiB}}
   - {at: 1s, leave: Vardo}
 `)).start()
-	b.await("the leave to begin", func() bool {
+	b.await("the start of the leave", func() bool {
 		lines, err := os.ReadFile(b.path("runs/latest/trials/1.partial/events.jsonl"))
 		return err == nil && strings.Contains(string(lines), `"kind":"leave"`)
 	})

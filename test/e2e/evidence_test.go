@@ -46,8 +46,8 @@ func TestAuditAssertionsAndFlavors(t *testing.T) {
 	for _, m := range a.Replicas {
 		held += m.Held
 	}
-	if held < 300 { // each record is on one of them
-		t.Errorf("members hold %d records", held)
+	if held < 300 { // each record is on one member
+		t.Errorf("the members have %d records", held)
 	}
 	if h := a.History; h == nil || h.Result != record.Linearizable || h.Operations == 0 {
 		t.Errorf("history: %+v", h)

@@ -16,7 +16,7 @@ func TestNextCommandCleansUpKilledRun(t *testing.T) {
 	r.signal(syscall.SIGKILL)
 	r.wait()
 	if len(b.find("redis-server")) == 0 {
-		t.Fatal("the cluster ended with skerry: nothing is left to be cleared")
+		t.Fatal("the cluster ended with skerry, so there is nothing to remove")
 	}
 	cleared := b.run(0, "lab", "sweep")
 	contains(t, cleared.stdout.String()+cleared.stderr.String(), "removed the remains")
@@ -105,7 +105,7 @@ func TestMistakesAreReportedBeforeStart(t *testing.T) {
 			r := b.run(2, "run", b.write("bad.yaml", tt.file))
 			contains(t, r.stderr.String(), tt.parts...)
 			if exists(b.path("runs")) {
-				t.Error("a run directory was made")
+				t.Error("a run directory was created")
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func TestMissingDatabaseErrorHasInstallAdvice(t *testing.T) {
 	contains(t, r.stderr.String(), "redis", "skerry install redis")
 }
 
-// A command of an event is undone at its end, and after skerry was killed by the next command.
+// A command of an event is undone at the event's end. If skerry was killed, the next command undoes it.
 func TestCommandEventsAreUndone(t *testing.T) {
 	const drain = "events: [{name: drain, at: 1s, command: {do: 'echo {{names .Nodes \" \"}} >drained; sleep 600 >/dev/null 2>&1 & true', " +
 		"undo: 'rm drained && touch undone'}}]\n"

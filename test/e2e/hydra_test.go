@@ -76,7 +76,7 @@ func TestHydraOnALab(t *testing.T) {
 	b.await("the deployment", func() bool {
 		select {
 		case <-up.done:
-			t.Fatalf("it ended\n%s", up.stderr.String())
+			t.Fatalf("the deployment exited\n%s", up.stderr.String())
 		default:
 		}
 		return json.Unmarshal([]byte(up.stdout.String()), &d) == nil
@@ -112,6 +112,6 @@ func TestHydraOnALab(t *testing.T) {
 	}
 	up.signal(syscall.SIGINT)
 	if code := up.wait(); code != 0 {
-		t.Errorf("ended with %d\n%s", code, up.stderr.String())
+		t.Errorf("exit code %d\n%s", code, up.stderr.String())
 	}
 }

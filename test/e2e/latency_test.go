@@ -21,7 +21,7 @@ func (b *bench) latencyTrial(text string) record.Trial {
 	b.run(0, "run", "--retries", "0", b.write("latency.yaml", text))
 	trials := b.summary(b.path("runs/latest")).Trials
 	if len(trials) != 1 || trials[0].LatencyBound == nil {
-		b.t.Fatalf("no trial that says what made its latency: %+v", trials)
+		b.t.Fatalf("no trial has a latency breakdown: %+v", trials)
 	}
 	return trials[0]
 }
@@ -47,7 +47,7 @@ events: [{at: 0s, for: 30s, disk_slow: {nodes: data, write_ops: 20}}]
 			testkit.Lacks(t, testkit.Delays, errors.New(c.Unknown[0]))
 		}
 		if c.By != bottleneck.Disk || c.OfMachine {
-			t.Errorf("%s was made by %s (of the machine: %v), want the emulated disk: %+v", name, c.By, c.OfMachine, c)
+			t.Errorf("%s is attributed to %s (machine: %v), want the emulated disk: %+v", name, c.By, c.OfMachine, c)
 		}
 	}
 }
@@ -62,7 +62,7 @@ func TestOtherProgramsMakeTrialSuspect(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() {
-			_ = loop.Process.Kill() // it runs until then
+			_ = loop.Process.Kill() // runs until killed
 			_ = loop.Wait()
 		}()
 	}
@@ -76,14 +76,14 @@ stop: {time: 5s}
 `)
 	if f := x.Fidelity; f.OthersCPU == nil {
 		if os.Geteuid() == 0 && f.OthersUnknown == "" {
-			t.Error("neither what others used is known, nor why not")
+			t.Error("neither the CPU use of other programs nor the reason for its absence is recorded")
 		}
 		testkit.Lacks(t, testkit.Cgroups, errors.New(f.OthersUnknown))
 	}
 	if !slices.Contains(x.Verdict.Kinds, string(verdict.OtherWork)) || *x.Fidelity.OthersCPU < 0.1*float64(x.Fidelity.HostCores) {
-		t.Errorf("others used %g of %d cores, verdict %+v", *x.Fidelity.OthersCPU, x.Fidelity.HostCores, x.Verdict)
+		t.Errorf("other programs used %g of %d cores, verdict %+v", *x.Fidelity.OthersCPU, x.Fidelity.HostCores, x.Verdict)
 	}
 	if c := x.LatencyBound.P99; !c.OfMachine {
-		t.Errorf("the 99th percentile was made by %s: %+v", c.By, c)
+		t.Errorf("the 99th percentile is attributed to %s: %+v", c.By, c)
 	}
 }

@@ -107,7 +107,7 @@ func (r *running) start() *running {
 	}
 	go func() {
 		defer close(r.done)
-		_ = r.cmd.Wait() // its state tells
+		_ = r.cmd.Wait() // ProcessState has the result
 	}()
 	r.t.Cleanup(func() {
 		select {
@@ -148,17 +148,17 @@ func (r *running) signal(s syscall.Signal) {
 // wait returns the exit code, -1 for a signal. A command that reports progress may take any time; a silent one hangs.
 func (r *running) wait() int {
 	r.t.Helper()
-	for said := -1; ; {
+	for printed := -1; ; {
 		select {
 		case <-r.done:
 			return r.cmd.ProcessState.ExitCode()
 		case <-time.After(patience):
 		}
 		now := r.stdout.Len() + r.stderr.Len()
-		if now == said {
-			r.t.Fatalf("skerry %v did not end, and said nothing for %s\nstderr:\n%s", r.cmd.Args[1:], patience, r.stderr.String())
+		if now == printed {
+			r.t.Fatalf("skerry %v printed nothing for %s and did not exit\nstderr:\n%s", r.cmd.Args[1:], patience, r.stderr.String())
 		}
-		said = now
+		printed = now
 	}
 }
 
@@ -182,7 +182,7 @@ func (b *bench) await(what string, cond func() bool) {
 	for !cond() {
 		select {
 		case <-ctx.Done():
-			b.t.Fatalf("waited in vain for %s", what)
+			b.t.Fatalf("timeout waiting for %s", what)
 		case <-tick.C:
 		}
 	}

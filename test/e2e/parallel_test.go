@@ -42,7 +42,7 @@ func TestTrialsRunInParallel(t *testing.T) {
 			t.Errorf("trial %d: %s, %g cores, %d bytes, %d links", x.ID, x.State, x.Fidelity.OwnCPU, x.Fidelity.OwnMemory, len(x.Fidelity.Links))
 		}
 		if len(x.Replaced) != 1 || x.Concurrent != 0 {
-			t.Fatalf("trial %d was run again %d times, with %d beside it", x.ID, len(x.Replaced), x.Concurrent)
+			t.Fatalf("trial %d was repeated %d times, next to %d other trials", x.ID, len(x.Replaced), x.Concurrent)
 		}
 		var first record.Trial
 		text, err := os.ReadFile(filepath.Join(b.path("runs/latest"), x.Replaced[0].Dir, "trial.json"))
@@ -55,7 +55,7 @@ func TestTrialsRunInParallel(t *testing.T) {
 		beside = max(beside, first.Concurrent)
 	}
 	if beside == 0 {
-		testkit.Lacks(t, testkit.Quiet, errors.New("no trial found room beside another"))
+		testkit.Lacks(t, testkit.Quiet, errors.New("no trial ran in parallel with another"))
 	}
 }
 

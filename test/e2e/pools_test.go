@@ -46,11 +46,11 @@ func TestWorkloadsRunConcurrently(t *testing.T) {
 	}
 	for _, name := range []string{"readers.READ", "writers.UPDATE", "writers.INSERT", "writers.DELETE"} {
 		if x.Operations[name].Count == 0 {
-			t.Errorf("no %s among the trial's operations", name)
+			t.Errorf("the trial's operations lack %s", name)
 		}
 	}
 	if x.Load == nil || x.Load.Records != 1000 || x.Load.Insert.Response.P95 <= 0 {
-		t.Errorf("the load is told as %+v", x.Load)
+		t.Errorf("the recorded load is %+v", x.Load)
 	}
 	d, err := record.Open(b.path("runs/latest"))
 	if err != nil {
@@ -96,7 +96,7 @@ func TestTwoWritersAreAudited(t *testing.T) {
 	b.run(0, "run", b.write("parts.yaml", partsFile))
 	x := b.summary(b.path("runs/latest")).Trials[0]
 	if x.Load == nil || x.Load.Records != 100 {
-		t.Errorf("the load is told as %+v, want 100 records", x.Load)
+		t.Errorf("the recorded load is %+v, want 100 records", x.Load)
 	}
 	updates := x.Operations["here.UPDATE"].Count + x.Operations["there.UPDATE"].Count
 	a := x.Audit

@@ -28,7 +28,7 @@ func TestReadmeCommands(t *testing.T) {
 	}
 	list := listed.FindStringSubmatch(string(text))
 	if list == nil {
-		t.Fatal("the README has no such list")
+		t.Fatal("the list is missing in the README")
 	}
 	inside := testkit.Namespace(t) // for commands that listen at fixed addresses
 	untilCtrlC := map[string]func(b *bench, command string){
@@ -40,7 +40,7 @@ func TestReadmeCommands(t *testing.T) {
 			b.await("an answer to ping", func() bool { return answer.MatchString(r.stdout.String()) })
 			// A packet is never early, however busy the machine is.
 			if ms, _ := strconv.ParseFloat(answer.FindStringSubmatch(r.stdout.String())[1], 64); ms < 80 {
-				b.t.Errorf("the round trip takes %v ms, the README says 81", ms)
+				b.t.Errorf("the round trip takes %v ms, want the README's 81", ms)
 			}
 			b.interrupt(r)
 		},
@@ -55,7 +55,7 @@ func TestReadmeCommands(t *testing.T) {
 			b.interrupt(r)
 		},
 	}
-	ends := map[string]func(b *bench, command string) string{ // to what is run
+	ends := map[string]func(b *bench, command string) string{ // returns the command to run
 		"skerry lab up": itself, "skerry lab set": itself, "skerry lab down": itself, "skerry doctor": itself,
 		"skerry ycsb run": func(b *bench, command string) string {
 			server, err := redis.New().Find("", "")
@@ -86,7 +86,7 @@ func TestReadmeCommands(t *testing.T) {
 			}
 			prepare, ok := ends[name]
 			if !ok {
-				t.Fatalf("the test knows no way to run %q: add one", command)
+				t.Fatalf("the test cannot run %q: add a case", command)
 			}
 			if r := on.shell(prepare(&on, command)).start(); r.wait() != 0 {
 				t.Errorf("%s: exit %d\n%s%s", command, r.cmd.ProcessState.ExitCode(), r.stdout.String(), r.stderr.String())
@@ -105,7 +105,7 @@ func within(n *testkit.NS, command string) string {
 // shell runs a shell with the bench's skerry on its path.
 func (b *bench) shell(command string) *running {
 	r := b.command()
-	r.cmd.Path, r.cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + command} // whose exit code the shell would replace
+	r.cmd.Path, r.cmd.Args = "/bin/sh", []string{"sh", "-c", "exec " + command} // the shell would replace its exit code
 	bin := b.path("bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		b.t.Fatal(err)

@@ -35,7 +35,7 @@ func TestSuspectTrialsAreRunAgain(t *testing.T) {
 		t.Errorf("verdict %+v", x.Verdict)
 	}
 	if !exists(b.path("runs/latest/replaced/1-1/timeline.parquet")) {
-		t.Error("the first attempt was not kept")
+		t.Error("the first attempt was not stored")
 	}
 	contains(t, r.stdout.String(), "No trial is valid because of this machine: CPU time was delayed")
 

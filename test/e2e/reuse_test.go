@@ -38,7 +38,7 @@ func TestTrialsReuseOneCluster(t *testing.T) {
 			t.Errorf("trial %d: %s %s, %d ok, cluster of %d, want %d", x.ID, x.State, x.Error, x.Outcomes.OK, x.ClusterOf, want)
 		}
 		if warmed, made := b.eventsOf(x.ID)["warm-up"], i == 0; (warmed.Kind != "") != made {
-			t.Errorf("trial %d, which made the cluster %v: warmed up %q", x.ID, made, warmed.Message)
+			t.Errorf("trial %d, which formed the cluster %v: warmed up %q", x.ID, made, warmed.Message)
 		} else if made && (!strings.Contains(warmed.Message, "of 2 workloads") || strings.Contains(warmed.Message, " 0 operations")) {
 			t.Errorf("trial %d: %q", x.ID, warmed.Message)
 		}

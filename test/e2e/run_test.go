@@ -163,7 +163,7 @@ func TestInterruptedRunKeepsResultsAndResumes(t *testing.T) {
 				t.Errorf("left behind: %q", left)
 			}
 			if s := b.summary(b.path("runs/latest")); s.Complete {
-				t.Error("the interrupted run says that it is complete")
+				t.Error("the interrupted run is reported as complete")
 			}
 		})
 	}
@@ -186,7 +186,7 @@ func TestResumeRunsRemainingTrials(t *testing.T) {
 	}
 	for _, x := range after.Trials {
 		if was, ok := before[x.ID]; ok && was.Goodput != x.Goodput {
-			t.Errorf("trial %d was finished and ran again", x.ID)
+			t.Errorf("the finished trial %d was repeated", x.ID)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 	killed := b.command("run", long).with(redisPassword, password).start()
 	b.measuring(b.path("runs/latest"))
 	if lines := commandLines(t); len(lines) == 0 || bytes.Contains(lines, []byte(password)) {
-		t.Errorf("command lines with the password, or none: %s", lines)
+		t.Errorf("command lines contain the password, or none was found: %s", lines)
 	}
 	killed.signal(syscall.SIGKILL)
 	killed.wait()
@@ -124,7 +124,7 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 		t.Errorf("the password was printed:\n%s", printed.String())
 	}
 	if after := s.checksum(); after != before {
-		t.Errorf("the server has %s, and had %s", after, before)
+		t.Errorf("the contents of the server changed: %s, were %s", after, before)
 	}
 	if left, _ := filepath.Glob(b.path("data/clusters/*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

@@ -45,7 +45,7 @@ func TestMembersBehindServices(t *testing.T) {
 			done[e.Name] = e.CompleteS != nil || e.RevertedS != nil
 		}
 		if !done["killed"] || !done["left"] || !done["joined"] {
-			t.Errorf("trial %d: of its events %v were completed\n%s", x.ID, done, r.stdout.String())
+			t.Errorf("trial %d: completed events %v\n%s", x.ID, done, r.stdout.String())
 		}
 	}
 	for _, l := range leftoversOf(r.cmd.Process.Pid) {

@@ -34,7 +34,7 @@ func TestStealIsMarked(t *testing.T) {
 	}
 	thief.start()
 	defer func() {
-		hold.Close() // which ends it
+		hold.Close() // ends the program
 		<-thief.done
 	}()
 	for thief.stdout.String() == "" {
@@ -49,7 +49,7 @@ func TestStealIsMarked(t *testing.T) {
 	x := b.summary(dir).Trials[0]
 	s := x.Fidelity.Stolen
 	if s == nil || s.Share == 0 || s.All.P50 == 0 {
-		t.Fatalf("nothing is marked: %+v", s)
+		t.Fatalf("no span is marked: %+v", s)
 	}
 	d, err := record.Open(dir)
 	if err != nil {

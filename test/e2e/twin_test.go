@@ -142,7 +142,7 @@ func (b *bench) startTwin() string {
 			"--dir", b.t.TempDir())
 		r.cmd.Env = append(r.cmd.Env, in.Env...)
 		r.start()
-		b.t.Cleanup(func() { _ = r.cmd.Process.Signal(syscall.SIGTERM) }) // it may have ended with the lab
+		b.t.Cleanup(func() { _ = r.cmd.Process.Signal(syscall.SIGTERM) }) // the server may have ended with the lab
 		b.await("Redis on "+n.Name, func() bool { return strings.Contains(r.stdout.String(), "Ready to accept connections") })
 	}
 	args := slices.Concat([]string{"lab", "exec", "-l", "twin", "client", "--", in.Programs["redis-cli"], "--cluster", "create"}, servers, []string{"--cluster-yes"})
@@ -151,7 +151,7 @@ func (b *bench) startTwin() string {
 	if code := form.start().wait(); code != 0 {
 		b.t.Fatalf("redis-cli: exit %d\n%s%s", code, form.stdout.String(), form.stderr.String())
 	}
-	for _, s := range servers { // it answers CLUSTERDOWN until each node has seen a majority
+	for _, s := range servers { // CLUSTERDOWN until each node has detected a majority
 		host, _, _ := strings.Cut(s, ":")
 		b.await("the cluster at "+s, func() bool {
 			r := b.command("lab", "exec", "-l", "twin", "client", "--", in.Programs["redis-cli"], "-h", host, "cluster", "info")

@@ -23,7 +23,7 @@ func TestMachinesAreReached(t *testing.T) {
 		for name, m := range r.machines {
 			left := `[ $(ls -d /var/cache/skerry/agent/*/* | wc -l) = 1 ] && ! pgrep -x skerry`
 			if err := r.sh(m.command("bash", "-c", left)); err != nil {
-				t.Errorf("%s: on %s there is not one program, or an agent runs: %v", given, name, err)
+				t.Errorf("%s: want one program and no agent on %s: %v", given, name, err)
 			}
 		}
 	}

@@ -22,12 +22,12 @@ audit: true
 
 // Databases with a node on each of three machines start, serve, lose no acknowledged write, and end without leftovers.
 func TestDatabasesOnMachines(t *testing.T) {
-	asked := testkit.OptIn(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,redis+overlay=babel,redis+service=central, these two with more of a topology; half a minute to two minutes each")
+	names := testkit.OptIn(t, "SKERRY_ACROSS", "which databases run with nodes on three machines, as etcd,galera,redis+overlay=babel,redis+service=central, these two with more of a topology; half a minute to two minutes each")
 	r := newRoom(t)
 	r.reachable()
 	r.write("three.yaml", threeMachines)
 	r.write("across.yaml", acrossMachines)
-	for name := range strings.SplitSeq(asked, ",") {
+	for name := range strings.SplitSeq(names, ",") {
 		r.run(name, func(t *testing.T) {
 			dir := "run-" + name
 			database, more, _ := strings.Cut(name, "+")
@@ -48,7 +48,7 @@ code=$?; cp -rL /root/runs/latest "$0/$2"; exit $code`, r.share, database, dir, 
 			}
 			for name, m := range r.machines {
 				if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null`)); err != nil {
-					t.Errorf("something is left on %s: %v", name, err)
+					t.Errorf("leftovers on %s: %v", name, err)
 				}
 			}
 		})

@@ -44,7 +44,7 @@ audit: true
 `
 
 // unavailable are the kinds of events that are impossible here, with reasons.
-var unavailable = map[string]string{"clock_skew": "no kernel can", "disk_slow": "pretended machines have no disk of their own"}
+var unavailable = map[string]string{"clock_skew": "no kernel can", "disk_slow": "simulated machines have no separate disk"}
 
 // Every kind of event is injected into nodes on three machines and reverted; no acknowledged write is lost.
 func TestEventsOnMachines(t *testing.T) {

@@ -52,7 +52,7 @@ func (r *room) freezer(state string) {
 func away(long time.Duration) func(r *room) {
 	return func(r *room) {
 		r.must(r.onSwitch("ip", "link", "set", "p2", "down"))
-		time.Sleep(long) // what is tested is an outage of that length
+		time.Sleep(long) // the tested outage has this length
 		r.must(r.onSwitch("ip", "link", "set", "p2", "up"))
 	}
 }
@@ -61,17 +61,17 @@ var faults = []fault{
 	{name: "lost", gone: true, do: func(r *room) { r.lose() }},
 	{name: "reboot", do: func(r *room) {
 		r.lose()
-		r.await("its cable to go", func() bool { return r.sh(r.onSwitch("ip", "link", "show", "p2")) != nil })
+		r.await("the removal of its cable", func() bool { return r.sh(r.onSwitch("ip", "link", "show", "p2")) != nil })
 		r.answering(2, r.image())
 	}},
 	{name: "freeze", do: func(r *room) {
 		r.freezer("FROZEN")
-		time.Sleep(tooLong) // what is tested is a machine that stands still that long
+		time.Sleep(tooLong) // the machine is paused for this long
 		r.freezer("THAWED")
 	}},
 	{name: "disk", do: func(r *room) {
 		r.h2("mount -o remount,size=16k /var/tmp; cat /dev/zero >/var/tmp/full 2>/dev/null || true")
-		r.await("a trial to fail", func() bool { return r.sh(r.shell(`grep -q '"state": *"failed"' runs/latest/summary.json`)) == nil })
+		r.await("a failed trial", func() bool { return r.sh(r.shell(`grep -q '"state": *"failed"' runs/latest/summary.json`)) == nil })
 		r.h2("rm /var/tmp/full; mount -o remount,size=1g /var/tmp")
 	}},
 	{name: "cut", borne: true, do: away(3 * time.Second)},
@@ -81,14 +81,14 @@ var faults = []fault{
 // A fault of one of three machines during a run: trials that fail name the machine, others continue, the run is
 // complete after it is resumed, and nothing remains on any machine.
 func TestMachinesFaults(t *testing.T) {
-	asked := strings.Split(testkit.OptIn(t, "SKERRY_FAULTS", "what happens to one of three machines, as lost,reboot,freeze,disk,cut,outage,root or all; two minutes each"), ",")
+	names := strings.Split(testkit.OptIn(t, "SKERRY_FAULTS", "faults of one of three machines: lost,reboot,freeze,disk,cut,outage,root or all; two minutes each"), ",")
 	for _, f := range faults {
-		if !slices.Contains(asked, f.name) && !slices.Contains(asked, "all") {
+		if !slices.Contains(names, f.name) && !slices.Contains(names, "all") {
 			continue
 		}
 		t.Run(f.name, func(t *testing.T) { f.on(t) })
 	}
-	if slices.Contains(asked, "root") || slices.Contains(asked, "all") {
+	if slices.Contains(names, "root") || slices.Contains(names, "all") {
 		t.Run("root", withoutRoot)
 	}
 }
@@ -103,7 +103,7 @@ func withoutRoot(t *testing.T) {
 	r.h2(`echo 'guest:x:1000:1000::/home/guest:/bin/bash' >>/etc/passwd; echo 'guest:x:1000:' >>/etc/group
 mkdir -p /home/guest/.ssh; cp /root/.ssh/authorized_keys /home/guest/.ssh; chown -R 1000:1000 /home/guest; chmod 755 /home/guest`)
 	if out, err := r.skerry("lab up ring:3,rtt=10ms --name hand --machines three.yaml"); err == nil || !strings.Contains(out, "two: skerry does not run as root there, where no lab can stay up") {
-		t.Errorf("a lab that is to stay up without root: %v\n%s", err, out)
+		t.Errorf("a persistent lab without root: %v\n%s", err, out)
 	}
 	if out, err := r.skerry("run grid.yaml --out refused --set repetitions=1"); err == nil || !strings.Contains(out, "two: open endpoint: skerry does not run as root") {
 		t.Errorf("a lab over machines without root: %v\n%s", err, out)
@@ -136,10 +136,10 @@ func (f fault) on(t *testing.T) {
 	select {
 	case err = <-ended:
 	case <-time.After(4 * patience):
-		t.Fatal("the run does not end")
+		t.Fatal("the run did not end")
 	}
 	said, _ := os.ReadFile(r.path("log"))
-	t.Logf("the run ended with %v:\n%s", err, said)
+	t.Logf("the run returned %v:\n%s", err, said)
 	ok, failed := f.trials(r, false)
 	if ok == 0 || failed == 0 && !f.borne {
 		t.Errorf("%d trials were measured, %d failed", ok, failed)
@@ -150,7 +150,7 @@ func (f fault) on(t *testing.T) {
 	}
 	if failed > 0 {
 		if out, err := r.skerry("run --resume runs/latest --machines " + file); err != nil {
-			t.Errorf("taken up: %v\n%s", err, out)
+			t.Errorf("resuming the run: %v\n%s", err, out)
 		}
 	}
 	f.trials(r, true)

@@ -46,11 +46,11 @@ func (r *room) gridOn(flags string) {
 			"p95 of reads in ms":    func(t record.Trial) float64 { return t.Operations["READ"].Latency().P95 / 1000 },
 		} {
 			a := stats.EstimateMean(values(serial, cell, false, figure))
-			said := fmt.Sprintf("cell %d, %s: serial %.3f ± %.3f", cell, name, a.Mean, a.HalfWidth)
-			for i, valid := range []bool{false, true} { // the report takes valid ones, where there are any
+			text := fmt.Sprintf("cell %d, %s: serial %.3f ± %.3f", cell, name, a.Mean, a.HalfWidth)
+			for i, valid := range []bool{false, true} { // the report uses valid trials, if any
 				v := values(got, cell, valid, figure)
 				if len(v) == 0 {
-					said += "; no valid one"
+					text += "; no valid trial"
 					continue
 				}
 				b := stats.EstimateMean(v)
@@ -58,9 +58,9 @@ func (r *room) gridOn(flags string) {
 				if math.Abs(a.Mean-b.Mean) <= a.HalfWidth {
 					within[i]++
 				}
-				said += fmt.Sprintf("; engine %.3f ± %.3f (%d trials)", b.Mean, b.HalfWidth, len(v))
+				text += fmt.Sprintf("; engine %.3f ± %.3f (%d trials)", b.Mean, b.HalfWidth, len(v))
 			}
-			r.t.Log(said)
+			r.t.Log(text)
 		}
 	}
 	r.t.Logf("within the serial run's intervals: %d of %d means of all trials, %d of %d of valid ones", within[0], figures[0], within[1], figures[1])
@@ -68,7 +68,7 @@ func (r *room) gridOn(flags string) {
 	if len(alone) == 0 || len(pause) == 0 {
 		r.t.Fatal("no machine has measured two trials")
 	}
-	r.t.Logf("from the end of a trial to the beginning of the machine's next one: serial %s; engine %s: %.2f s more",
+	r.t.Logf("from the end of a trial to the start of the machine's next trial: serial %s; engine %s: %.2f s more",
 		spread(alone), spread(pause), pause[len(pause)/2]-alone[len(alone)/2])
 }
 

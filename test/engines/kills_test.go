@@ -20,7 +20,7 @@ type kill struct {
 // kills damages a run at random, and resumes it whenever its controller ends. Finally every trial has one result, and
 // nothing remains.
 func (r *room) kills(flags string, all ...kill) {
-	times, err := strconv.Atoi(testkit.OptIn(r.t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes"))
+	times, err := strconv.Atoi(testkit.OptIn(r.t, "SKERRY_KILLS", "number of faults while an engine runs a grid; minutes"))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func (r *room) kills(flags string, all ...kill) {
 		return ended
 	}
 	all = append(all, kill{"controller", func(int) { _ = r.sh(r.machines["h1"].command("pkill", "-9", "-f", "^./skerry run")) }})
-	repetitions := 6 + times // enough for the run to go on until the last harm
+	repetitions := 6 + times // enough for the run to last until the last fault
 	ended := begin(fmt.Sprintf("grid.yaml --set repetitions=%d %s", repetitions, flags))
 	r.await("a run directory", func() bool { return r.sh(r.shell("[ -e runs/latest/engine/state.json ]")) == nil })
 	did := map[string]int{}
@@ -44,7 +44,7 @@ func (r *room) kills(flags string, all ...kill) {
 				r.t.Fatalf("seed %d: the run was complete after %d kills", seed, done)
 			}
 			ended = begin("--resume runs/latest")
-		case <-time.After(time.Duration(500+chance.IntN(4000)) * time.Millisecond): // harm comes at any moment
+		case <-time.After(time.Duration(500+chance.IntN(4000)) * time.Millisecond): // a fault at any time
 			k := all[chance.IntN(len(all))]
 			k.do(1 + chance.IntN(3))
 			did[k.name]++
@@ -54,20 +54,20 @@ func (r *room) kills(flags string, all ...kill) {
 	taken := 0
 	for err := <-ended; err != nil; err = <-ended {
 		if taken++; taken == 10 {
-			r.t.Fatalf("seed %d: the run was taken up ten times and is not complete: %v", seed, err)
+			r.t.Fatalf("seed %d: the run was resumed ten times and is not complete: %v", seed, err)
 		}
 		ended = begin("--resume runs/latest")
 	}
 	on := r.complete("runs/latest", 4*repetitions)
-	r.t.Logf("seed %d: %v; after the last of %d the run was taken up %d times; trials by machine: %v", seed, did, times, taken, on)
+	r.t.Logf("seed %d: %v; after the last of %d faults the run was resumed %d times; trials by machine: %v", seed, did, times, taken, on)
 }
 
 // cut disconnects a machine for a while: for a time that engines tolerate, or after which they exclude the machine.
 func (r *room) cut() kill {
 	return kill{"network", func(n int) {
-		port, long := fmt.Sprintf("p%d", max(n, 2)), time.Duration(3+25*(n%2))*time.Second // h1 has the engine's own controller
+		port, long := fmt.Sprintf("p%d", max(n, 2)), time.Duration(3+25*(n%2))*time.Second // h1 has the engine's controller
 		r.must(r.onSwitch("ip", "link", "set", port, "down"))
-		time.Sleep(long) // what is tested is an outage of that length
+		time.Sleep(long) // the tested outage has this length
 		r.must(r.onSwitch("ip", "link", "set", port, "up"))
 	}}
 }
@@ -84,7 +84,7 @@ func (r *room) task(pattern string) kill {
 }
 
 func TestSlurmKills(t *testing.T) {
-	testkit.OptIn(t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes")
+	testkit.OptIn(t, "SKERRY_KILLS", "number of faults while an engine runs a grid; minutes")
 	r := newSlurm(t)
 	r.kills("--on slurm:lab", r.task("skerry run --resume .* --only @"), r.cut(), kill{"slurmd", func(n int) {
 		m := r.machines[fmt.Sprintf("h%d", n)]
@@ -93,7 +93,7 @@ func TestSlurmKills(t *testing.T) {
 }
 
 func TestKubernetesKills(t *testing.T) {
-	testkit.OptIn(t, "SKERRY_KILLS", "how often harm is done while an engine runs a grid; minutes")
+	testkit.OptIn(t, "SKERRY_KILLS", "number of faults while an engine runs a grid; minutes")
 	r := newKubernetes(t)
 	r.kills(onKubernetes, r.task("skerry agent task --plan"), r.cut(), kill{"kubelet", func(n int) {
 		m := r.machines[fmt.Sprintf("h%d", n)]

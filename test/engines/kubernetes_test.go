@@ -32,7 +32,7 @@ func newKubernetes(t *testing.T) *room {
 		m := r.machine(n, tree)
 		r.must(m.command("bash", "-c", `"$0/kubernetes.sh" "$0" >"$0/$(hostname).log" 2>&1 </dev/null`, r.share))
 	}
-	r.await("three nodes to be ready", func() bool { return strings.Count(r.kubectl("get", "nodes", "--no-headers"), " Ready ") == 3 })
+	r.await("three ready nodes", func() bool { return strings.Count(r.kubectl("get", "nodes", "--no-headers"), " Ready ") == 3 })
 	return r
 }
 
@@ -57,7 +57,7 @@ func TestKubernetes(t *testing.T) {
 			}
 			for node := range r.complete("runs/latest", trials) {
 				if r.machines[node] == nil {
-					t.Errorf("a trial says that it ran on %s, which is no node", node)
+					t.Errorf("a trial reports the unknown node %s", node)
 				}
 			}
 		})
@@ -93,20 +93,20 @@ spec: {accessModes: [ReadWriteMany], storageClassName: "", volumeName: shared, r
 	r.none("the bucket", "s3/lab/runs")
 
 	for name, tt := range map[string]struct{ flags, says string }{
-		"another key":           {onKubernetes + "--results s3://lab/runs", "403"},
-		"no claim":              {onKubernetes + "--results claim:nothing", `"nothing" not found`},
-		"an image that is none": {"--on kubernetes --image docker.io/test/none:1", "the image docker.io/test/none:1 cannot be had"},
+		"another key":     {onKubernetes + "--results s3://lab/runs", "403"},
+		"no claim":        {onKubernetes + "--results claim:nothing", `"nothing" not found`},
+		"a missing image": {"--on kubernetes --image docker.io/test/none:1", "the image docker.io/test/none:1 cannot be had"},
 	} {
 		r.run(name, func(t *testing.T) {
 			was := r.setting
 			defer func() { r.setting = was }()
 			r.setting += " AWS_SECRET_ACCESS_KEY=another"
 			if out, err := r.skerry("run grid.yaml " + tt.flags); err == nil || !strings.Contains(out, tt.says) {
-				t.Errorf("it ended with %v, want %q", err, tt.says)
+				t.Errorf("the run returned %v, want %q", err, tt.says)
 			}
 		})
 	}
-	r.await("the claim's readers to be gone", func() bool {
+	r.await("the end of the claim's readers", func() bool {
 		return r.kubectl("get", "pods", "--selector", "app=skerry-results", "--output", "name") == "" && r.kubectl("get", "pods", "--output", "name") != ""
 	})
 }
@@ -124,11 +124,11 @@ func (r *room) byHand(name string, replace ...string) {
 		}
 		edited := strings.NewReplacer(replace...).Replace(string(text))
 		if (edited == string(text)) != (len(replace) == 0) {
-			t.Fatalf("there is no %q in\n%s", replace, text)
+			t.Fatalf("%q is missing in\n%s", replace, text)
 		}
 		r.write("job.yaml", edited)
 		if made := r.kubectl("create", "-f", r.path("job.yaml")); strings.Count(made, "created") != 2 {
-			t.Fatalf("it was not created: %s", made)
+			t.Fatalf("the Job was not created: %s", made)
 		}
 		out, err := r.skerry("run --resume runs/latest")
 		if err != nil || !strings.Contains(out, "following skerry-") || strings.Contains(out, "resubmitting") {
@@ -143,6 +143,6 @@ func (r *room) none(what, dir string) {
 	r.t.Helper()
 	out, err := exec.Command("find", r.path(dir), "-type", "f").Output()
 	if err != nil && dir != "s3/lab/runs" || len(out) > 0 {
-		r.t.Errorf("in %s there is left (%v):\n%s", what, err, out)
+		r.t.Errorf("leftovers in %s (%v):\n%s", what, err, out)
 	}
 }

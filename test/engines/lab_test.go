@@ -34,7 +34,7 @@ func TestLabOnMachines(t *testing.T) {
 ./skerry lab links`)
 	for _, want := range []string{`"machine": "one"`, `"machine": "two"`, `"machine": "three"`, "code 7", "20ms"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("no %s in\n%s", want, out)
+			t.Errorf("%s is missing in\n%s", want, out)
 		}
 	}
 	lines(`./skerry lab down hand`)
@@ -57,7 +57,7 @@ func TestLabOnMachines(t *testing.T) {
 		}
 		for _, m := range x.Fidelity.Machines {
 			if m.Kernel == "" || m.Cores == 0 || len(m.Nodes) == 0 || m.ClockUncertainUS <= 0 {
-				t.Errorf("trial %d: of %s is told %s", x.ID, m.Name, told)
+				t.Errorf("trial %d: record of %s is %s", x.ID, m.Name, told)
 			}
 		}
 	}
@@ -66,7 +66,7 @@ func TestLabOnMachines(t *testing.T) {
 	}
 	for name, m := range r.machines {
 		if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null`)); err != nil {
-			t.Errorf("something is left on %s: %v", name, err)
+			t.Errorf("leftovers on %s: %v", name, err)
 		}
 	}
 }

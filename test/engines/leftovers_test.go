@@ -33,7 +33,7 @@ func (r *room) left() string {
 	for name, m := range r.machines {
 		out, err := m.command("bash", "-c", leftovers).CombinedOutput()
 		if err != nil {
-			r.t.Fatalf("looking for what is left on %s: %v\n%s", name, err, out)
+			r.t.Fatalf("listing leftovers on %s: %v\n%s", name, err, out)
 		}
 		for line := range strings.Lines(string(out)) {
 			all.WriteString(name + ": " + line)

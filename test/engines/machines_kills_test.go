@@ -41,8 +41,8 @@ func (a *attack) harm() (what string) {
 	return what
 }
 
-// seen fails the test if the check for leftovers does not detect a running lab.
-func (a *attack) seen() {
+// checkDetection fails the test if the check for leftovers does not detect a running lab.
+func (a *attack) checkDetection() {
 	a.t.Helper()
 	if out, err := a.skerry("lab up ring:3,rtt=10ms --name hand --machines three.yaml"); err != nil {
 		a.t.Fatalf("%v\n%s", err, out)
@@ -51,7 +51,7 @@ func (a *attack) seen() {
 	for name := range a.machines {
 		for _, what := range []string{"process", "mount", "port", "control group", "file"} {
 			if !strings.Contains(left, name+": "+what+" ") {
-				a.t.Errorf("a lab that is up has no %s on %s:\n%s", what, name, left)
+				a.t.Errorf("the running lab has no %s on %s:\n%s", what, name, left)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (a *attack) run(args string, done func() bool) {
 	for !done() {
 		select {
 		case <-ended:
-			a.swept("the run ended by itself")
+			a.swept("the run completed")
 			return
 		case <-a.moment(6 * time.Second):
 			if a.harm() == controller {
@@ -127,7 +127,7 @@ func (a *attack) byHand() {
 // Controllers and agents of labs on machines are killed at random times. The next command leaves nothing on any
 // machine, and the run is finally complete.
 func TestMachinesKills(t *testing.T) {
-	times, err := strconv.Atoi(testkit.OptIn(t, "SKERRY_KILLS", "how often controllers and agents of labs on three machines are killed; ten take four minutes"))
+	times, err := strconv.Atoi(testkit.OptIn(t, "SKERRY_KILLS", "number of kills of controllers and agents of labs on three machines; ten take four minutes"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,10 +142,10 @@ func TestMachinesKills(t *testing.T) {
 	defer func() {
 		if t.Failed() {
 			out, _ := os.ReadFile(r.path("log"))
-			t.Logf("seed %d: %v; skerry said:\n%s", seed, a.did, out)
+			t.Logf("seed %d: %v; output of skerry:\n%s", seed, a.did, out)
 		}
 	}()
-	a.seen()
+	a.checkDetection()
 	repetitions := 2 + times/4
 	args := fmt.Sprintf("run grid.yaml --set repetitions=%d --out runs", repetitions)
 	resumed := 0
@@ -169,7 +169,7 @@ func TestMachinesKills(t *testing.T) {
 			break
 		}
 		if try == 5 {
-			t.Fatalf("the run was taken up again and again and is not complete: %v\n%s", err, out)
+			t.Fatalf("the run was resumed repeatedly and is not complete: %v\n%s", err, out)
 		}
 		args = "run --resume runs/latest"
 	}
@@ -178,6 +178,6 @@ func TestMachinesKills(t *testing.T) {
 			t.Errorf("trial %d: %s, %g ops/s: %s", x.ID, x.State, x.Goodput, x.Error)
 		}
 	}
-	r.clean("all is done")
-	t.Logf("seed %d: killed %v; the run was taken up %d times", seed, a.did, resumed)
+	r.clean("the test has completed")
+	t.Logf("seed %d: killed %v; the run was resumed %d times", seed, a.did, resumed)
 }

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 // machine is a simulated machine.
 type machine struct {
 	name  string
-	group string // of control groups
+	group string // control group
 	init  int
 	end   func()
 }
@@ -53,16 +53,16 @@ type room struct {
 	t        *testing.T
 	share    string
 	group    string
-	exchange int // a process in the network namespace that the switch is in
+	exchange int // process in the network namespace of the switch
 	machines map[string]*machine
-	setting  string // what a shell on h1 does first
+	setting  string // first commands of a shell on h1
 }
 
 func newRoom(t *testing.T) *room {
 	t.Helper()
 	testkit.Need(t, testkit.Root, testkit.TUN, fetched, testkit.Installed(redis.Recipe))
 	if _, err := os.Stat("/sys/fs/cgroup/cpuset/cgroup.procs"); err != nil {
-		testkit.Lacks(t, "cgroup1", err) // pretended machines are made of those
+		testkit.Lacks(t, "cgroup1", err) // simulated machines consist of control groups
 	}
 	exe, err := program()
 	if err != nil {
@@ -77,7 +77,7 @@ func newRoom(t *testing.T) *room {
 		r.write(name, string(binary))
 	}
 	r.exchange, _ = r.begin(exec.Command("unshare", "-n", "sleep", "infinity"))
-	r.await("the switch", func() bool { // before that it is in this machine's own network
+	r.await("the switch", func() bool { // until then it is in this machine's own network
 		ours, err := os.Readlink("/proc/self/ns/net")
 		its, err2 := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", r.exchange))
 		return err == nil && err2 == nil && ours != its
@@ -95,7 +95,7 @@ func newRoom(t *testing.T) *room {
 
 // removeGroup removes a control group and its children after the end of their processes.
 func removeGroup(dir string) {
-	entries, _ := os.ReadDir(dir) // one that is gone has none
+	entries, _ := os.ReadDir(dir) // empty if the group has been removed
 	for _, e := range entries {
 		if e.IsDir() {
 			removeGroup(filepath.Join(dir, e.Name()))
@@ -117,7 +117,7 @@ func (r *room) begin(cmd *exec.Cmd) (pid int, end func()) {
 	cmd.Stdout, cmd.Stderr = &said, &said
 	started, ended := make(chan error), make(chan struct{})
 	hold := make(chan struct{})
-	go func() { // the death of the thread that started it counts as the parent's
+	go func() { // the end of the starting thread counts as the parent's end
 		defer close(ended)
 		lockThread()
 		started <- cmd.Start()
@@ -132,7 +132,7 @@ func (r *room) begin(cmd *exec.Cmd) (pid int, end func()) {
 	r.t.Cleanup(func() {
 		end()
 		if r.t.Failed() && said.Len() > 0 {
-			r.t.Logf("%v said:\n%s", cmd.Args, said.String())
+			r.t.Logf("output of %v:\n%s", cmd.Args, said.String())
 		}
 	})
 	return cmd.Process.Pid, end

@@ -22,7 +22,7 @@ type openstack struct {
 	mu      sync.Mutex
 	made    map[string]map[string]object // by kind and ID
 	count   int
-	strange []string // what was asked for and is not known here
+	strange []string // unknown requests
 }
 
 // fixtures exist from the start.
@@ -40,7 +40,7 @@ func newOpenStack(t *testing.T) *openstack {
 	mux.HandleFunc("GET /image/v2/images/{id}", func(w http.ResponseWriter, r *http.Request) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		tell(w, http.StatusOK, o.made["images"][r.PathValue("id")])
+		writeJSON(w, http.StatusOK, o.made["images"][r.PathValue("id")])
 	})
 	mux.HandleFunc("GET /compute/flavors/detail", o.list("flavors", "flavors"))
 	mux.HandleFunc("GET /compute/flavors/{id}", o.get("flavors", "flavor"))
@@ -79,14 +79,14 @@ func newOpenStack(t *testing.T) *openstack {
 // in decodes the object in a request.
 func in(r *http.Request, key string) object {
 	var body map[string]object
-	_ = json.NewDecoder(r.Body).Decode(&body) // one that cannot be read is empty
+	_ = json.NewDecoder(r.Body).Decode(&body) // empty if the body is invalid
 	if body[key] == nil {
 		return object{}
 	}
 	return body[key]
 }
 
-func tell(w http.ResponseWriter, status int, body any) {
+func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if body != nil {
@@ -95,11 +95,11 @@ func tell(w http.ResponseWriter, status int, body any) {
 }
 
 func answer(body object) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, body) }
+	return func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, http.StatusOK, body) }
 }
 
 func (o *openstack) versions(w http.ResponseWriter, _ *http.Request) {
-	tell(w, http.StatusMultipleChoices, object{"versions": object{"values": []object{{"id": "v3.14", "status": "stable", "links": []object{{"rel": "self", "href": o.url + "/identity/v3/"}}}}}})
+	writeJSON(w, http.StatusMultipleChoices, object{"versions": object{"values": []object{{"id": "v3.14", "status": "stable", "links": []object{{"rel": "self", "href": o.url + "/identity/v3/"}}}}}})
 }
 
 func (o *openstack) token(w http.ResponseWriter, _ *http.Request) {
@@ -108,7 +108,7 @@ func (o *openstack) token(w http.ResponseWriter, _ *http.Request) {
 		catalog = append(catalog, object{"type": kind, "name": kind, "id": kind, "endpoints": []object{{"id": kind, "interface": "public", "region": "one", "region_id": "one", "url": o.url + path}}})
 	}
 	w.Header().Set("X-Subject-Token", "token")
-	tell(w, http.StatusCreated, object{"token": object{"expires_at": "2099-01-01T00:00:00.000000Z", "issued_at": "2026-01-01T00:00:00.000000Z", "catalog": catalog,
+	writeJSON(w, http.StatusCreated, object{"token": object{"expires_at": "2099-01-01T00:00:00.000000Z", "issued_at": "2026-01-01T00:00:00.000000Z", "catalog": catalog,
 		"project": object{"id": "p", "name": "lab"}, "user": object{"id": "u", "name": "lab"}}})
 }
 
@@ -136,7 +136,7 @@ func (o *openstack) list(kind, key string) http.HandlerFunc {
 				found = append(found, x)
 			}
 		}
-		tell(w, http.StatusOK, object{key: found})
+		writeJSON(w, http.StatusOK, object{key: found})
 	}
 }
 
@@ -146,10 +146,10 @@ func (o *openstack) get(kind, key string) http.HandlerFunc {
 		defer o.mu.Unlock()
 		x, ok := o.made[kind][r.PathValue("id")]
 		if !ok {
-			tell(w, http.StatusNotFound, object{})
+			writeJSON(w, http.StatusNotFound, object{})
 			return
 		}
-		tell(w, http.StatusOK, object{key: x})
+		writeJSON(w, http.StatusOK, object{key: x})
 	}
 }
 
@@ -171,11 +171,11 @@ func (o *openstack) remove(kind string, status int) http.HandlerFunc {
 		defer o.mu.Unlock()
 		id := r.PathValue("id")
 		if _, ok := o.made[kind][id]; !ok {
-			tell(w, http.StatusNotFound, object{})
+			writeJSON(w, http.StatusNotFound, object{})
 			return
 		}
-		if user := o.user(id); user != "" && kind != "servers" && kind != "keypairs" { // which are copied, or let go of
-			tell(w, http.StatusConflict, object{"NeutronError": object{"type": "InUse", "message": id + " is in use by " + user, "detail": ""}})
+		if user := o.user(id); user != "" && kind != "servers" && kind != "keypairs" { // servers copy key pairs and release ports when deleted
+			writeJSON(w, http.StatusConflict, object{"NeutronError": object{"type": "InUse", "message": id + " is in use by " + user, "detail": ""}})
 			return
 		}
 		for _, p := range o.made["ports"] {
@@ -184,7 +184,7 @@ func (o *openstack) remove(kind string, status int) http.HandlerFunc {
 			}
 		}
 		delete(o.made[kind], id)
-		tell(w, status, nil)
+		writeJSON(w, status, nil)
 	}
 }
 
@@ -210,7 +210,7 @@ func (o *openstack) make(kind, one string) http.HandlerFunc {
 			o.address(x)
 		}
 		o.put(kind, x)
-		tell(w, http.StatusCreated, object{one: x})
+		writeJSON(w, http.StatusCreated, object{one: x})
 	}
 }
 
@@ -237,7 +237,7 @@ func (o *openstack) plug(w http.ResponseWriter, r *http.Request) {
 	id := fmt.Sprintf("port-%d", o.count)
 	o.put("ports", object{"id": id, "status": "ACTIVE", "device_owner": "network:router_interface", "device_id": r.PathValue("id"), "network_id": o.made["subnets"][body.Subnet]["network_id"],
 		"fixed_ips": []object{{"subnet_id": body.Subnet, "ip_address": "10.50.0.1"}}})
-	tell(w, http.StatusOK, object{"id": r.PathValue("id"), "subnet_id": body.Subnet, "port_id": id})
+	writeJSON(w, http.StatusOK, object{"id": r.PathValue("id"), "subnet_id": body.Subnet, "port_id": id})
 }
 
 func (o *openstack) unplug(w http.ResponseWriter, r *http.Request) {
@@ -248,7 +248,7 @@ func (o *openstack) unplug(w http.ResponseWriter, r *http.Request) {
 			delete(o.made["ports"], id)
 		}
 	}
-	tell(w, http.StatusOK, object{"id": r.PathValue("id")})
+	writeJSON(w, http.StatusOK, object{"id": r.PathValue("id")})
 }
 
 func (o *openstack) makeKey(w http.ResponseWriter, r *http.Request) {
@@ -257,7 +257,7 @@ func (o *openstack) makeKey(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.put("keypairs", k)
-	tell(w, http.StatusOK, object{"keypair": k})
+	writeJSON(w, http.StatusOK, object{"keypair": k})
 }
 
 func (o *openstack) makeServer(w http.ResponseWriter, r *http.Request) {
@@ -276,7 +276,7 @@ func (o *openstack) makeServer(w http.ResponseWriter, r *http.Request) {
 	o.put("servers", object{"id": id, "name": s["name"], "status": "ACTIVE", "flavor": object{"id": s["flavorRef"]}, "image": object{"id": s["imageRef"]}, "key_name": s["key_name"], "metadata": object{},
 		"addresses": addresses, "user_data": s["user_data"], "OS-EXT-AZ:availability_zone": s["availability_zone"], "OS-EXT-STS:power_state": 1, "OS-EXT-STS:vm_state": "active",
 		"security_groups": []object{}, "created": "2026-01-01T00:00:00Z", "updated": "2026-01-01T00:00:00Z"})
-	tell(w, http.StatusAccepted, object{"server": object{"id": id, "adminPass": ""}})
+	writeJSON(w, http.StatusAccepted, object{"server": object{"id": id, "adminPass": ""}})
 }
 
 func (o *openstack) interfaces(w http.ResponseWriter, r *http.Request) {
@@ -288,7 +288,7 @@ func (o *openstack) interfaces(w http.ResponseWriter, r *http.Request) {
 			found = append(found, object{"port_id": p["id"], "net_id": p["network_id"], "mac_addr": p["mac_address"], "fixed_ips": p["fixed_ips"], "port_state": "ACTIVE"})
 		}
 	}
-	tell(w, http.StatusOK, object{"interfaceAttachments": found})
+	writeJSON(w, http.StatusOK, object{"interfaceAttachments": found})
 }
 
 // all returns the objects of a kind.

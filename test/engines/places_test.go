@@ -26,7 +26,7 @@ func TestMachinesFile(t *testing.T) {
 		t.Errorf("trials ran on %v, want three machines", on)
 	}
 	if !strings.Contains(string(out), "nobody") {
-		t.Error("nobody said that one of the machines cannot be used")
+		t.Error("the unusable machine was not reported")
 	}
 }
 
@@ -60,7 +60,7 @@ ssh-keygen -q -t ed25519 -N '' -f /etc/ssh/host <<<y >/dev/null
 printf 'HostKey /etc/ssh/host\nPidFile none\nUsePAM no\nPermitRootLogin yes\nStrictModes no\n' >/etc/ssh/test
 /usr/sbin/sshd -f /etc/ssh/test
 rm -rf /root/.cache/skerry/bin`, r.share))
-	r.await("sshd listens", func() bool { // which becomes a daemon before it does
+	r.await("sshd listens", func() bool { // sshd becomes a daemon before it listens
 		return m.command("bash", "-c", fmt.Sprintf(": </dev/tcp/10.99.0.%d/22", n)).Run() == nil
 	})
 	return m
@@ -91,7 +91,7 @@ func (r *room) complete(dir string, trials int) map[string]int {
 		on[x.Machine.Name]++
 	}
 	if left, err := filepath.Glob(r.path(dir + "/attempts/*")); err != nil || len(left) > 0 {
-		r.t.Errorf("left over: %q (%v)", left, err)
+		r.t.Errorf("leftovers: %q (%v)", left, err)
 	}
 	return on
 }

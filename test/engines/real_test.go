@@ -83,7 +83,7 @@ cat measured.yaml; head -5 measured.csv
 ./skerry run real.yaml --set topology=measured.yaml --out /root/runs && cp -rL /root/runs/latest "$0/emulated"`)
 	copied := r.trialOf("emulated")
 	if s := strings.Join(copied.Verdict.Reasons, "; "); strings.Contains(s, "the bandwidth of") {
-		t.Errorf("the copy is %s: %s", copied.Verdict.State, s)
+		t.Errorf("the emulated copy is %s: %s", copied.Verdict.State, s)
 	}
 	for _, l := range copied.Fidelity.Links {
 		if want := r.between(l.From, l.To); want > 0 {
@@ -95,7 +95,7 @@ cat measured.yaml; head -5 measured.csv
 		t.Fatal(err)
 	}
 	if len(both.Pairs) != 1 || len(both.Pairs[0].Links) < 3 {
-		t.Fatalf("compared are %+v", both.Pairs)
+		t.Fatalf("compared runs: %+v", both.Pairs)
 	}
 	for _, l := range both.Pairs[0].Links {
 		if l.A.Real && (l.Ratio < 0.7 || l.Ratio > 1.4) {
@@ -104,7 +104,7 @@ cat measured.yaml; head -5 measured.csv
 	}
 	out := run(`./skerry lab up ring:3 --name hand --machines far.yaml --links real --place n1=one --place n2=two --place n3=three; ./skerry lab links hand; ./skerry lab down hand
 ! ./skerry lab up ring:3 --machines far.yaml --links real --place '*=one'`)
-	if strings.Count(out, "real") < 3 || !strings.Contains(out, "all nodes stand on one machine") {
+	if strings.Count(out, "real") < 3 || !strings.Contains(out, "real links need several machines, all nodes are on one") {
 		t.Errorf("by hand:\n%s", out)
 	}
 }

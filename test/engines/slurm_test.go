@@ -57,12 +57,12 @@ func newSlurm(t *testing.T) *room {
 		t.Fatal(err)
 	}
 	r.write("slurm.conf", string(conf))
-	r.write("munge.key", strings.Repeat("not a secret of anybody's ", 10))
+	r.write("munge.key", strings.Repeat("not a real secret ", 10))
 	r.write("grid.yaml", grid)
 	for n := 1; n <= 3; n++ {
 		r.join(n, image)
 	}
-	r.await("three nodes to be idle", func() bool {
+	r.await("three idle nodes", func() bool {
 		out, err := r.machines["h1"].command("sinfo", "--noheader", "--format=%T %D").Output()
 		return err == nil && strings.TrimSpace(string(out)) == "idle 3"
 	})
@@ -107,7 +107,7 @@ func TestSlurm(t *testing.T) {
 		r.must(r.machines["h3"].command("bash", "-c", "mount -o remount,size=8k /tmp; cat /dev/zero >/tmp/full 2>/dev/null; true"))
 		out, err := r.skerry("run " + half + "--on slurm:lab --results output --sbatch=--nodelist=h3 --out /root/full")
 		if err == nil || !strings.Contains(out, "h3 has no room for the task in /tmp") {
-			t.Errorf("a node's disk is full, and it ended with %v", err)
+			t.Errorf("with a node's disk full, the run returned %v", err)
 		}
 		_, err = r.skerry("run " + half + "--on slurm:lab --results output --out /root/runs && cp -rL /root/runs/latest runs/output")
 		if err != nil {
@@ -117,17 +117,17 @@ func TestSlurm(t *testing.T) {
 		r.must(r.machines["h3"].command("rm", "/tmp/full"))
 		for name, m := range r.machines {
 			if err := r.sh(m.command("bash", "-c", `[ -z "$(ls -d /tmp/skerry* 2>/dev/null)" ]`)); err != nil {
-				t.Errorf("on %s something was left: %v", name, err)
+				t.Errorf("leftovers on %s: %v", name, err)
 			}
 		}
 	})
 	r.run("refused", func(t *testing.T) {
 		out, err := r.skerry("run grid.yaml --on slurm:nowhere")
 		if err == nil || !strings.Contains(out, "invalid partition") || !strings.Contains(out, "--sbatch") {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("the run returned %v", err)
 		}
 	})
 	if out, err := r.machines["h1"].command("squeue", "--noheader").Output(); err != nil || len(out) > 0 {
-		t.Errorf("jobs were left (%v):\n%s", err, out)
+		t.Errorf("jobs were not removed (%v):\n%s", err, out)
 	}
 }

@@ -80,9 +80,9 @@ func TestSwarm(t *testing.T) {
 	}
 	x := r.trials("runs/latest", 1)[0]
 	if x.Traffic != nil || len(x.Fidelity.Links) != 3 {
-		t.Errorf("paths to the three members, and no traffic of links, are measured: %+v", x)
+		t.Errorf("want measured paths to the three members and no link traffic: %+v", x)
 	}
 	if left := r.docker("service", "ls", "--quiet"); strings.TrimSpace(left) != "" {
-		t.Errorf("services are left: %s", left)
+		t.Errorf("services were not removed: %s", left)
 	}
 }

@@ -32,7 +32,7 @@ func tofuFolder(t *testing.T) string {
 type configuration struct {
 	t      *testing.T
 	dir    string
-	folder string // with OpenTofu and its providers
+	folder string // folder with OpenTofu and its providers
 	// command runs a program; nil for this machine.
 	command func(args ...string) *exec.Cmd
 }
@@ -55,7 +55,7 @@ func (c configuration) write(provider, module, arguments string) {
 		c.t.Fatal(err)
 	}
 	if out, err := exec.Command("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", filepath.Join(c.dir, "key")).CombinedOutput(); err != nil {
-		c.t.Fatalf("making a key: %v\n%s", err, out)
+		c.t.Fatalf("creating a key: %v\n%s", err, out)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestTofuModules(t *testing.T) {
 	folder := tofuFolder(t)
 	for _, cloud := range []string{"aws", "azure", "google"} {
 		t.Run(cloud, func(t *testing.T) {
-			all := t.TempDir() // what init leaves is not for the repository
+			all := t.TempDir() // init leaves files that do not belong in the repository
 			if out, err := exec.Command("cp", "-a", modules+"/.", all).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -122,7 +122,7 @@ func TestTofuOpenStack(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	for _, args := range [][]string{{"init"}, {"validate"}, {"plan"}, {"apply", "-auto-approve"}, {"plan", "-detailed-exitcode"}} {
-		c.tofu(args...) // the last one fails where it would change anything
+		c.tofu(args...) // the last command fails if it would change anything
 	}
 	for _, e := range c.env() {
 		name, value, _ := strings.Cut(e, "=")
@@ -138,11 +138,11 @@ func TestTofuOpenStack(t *testing.T) {
 	if left := cloud.left(); len(left) != fixtures {
 		t.Errorf("left: %q", left)
 	}
-	if _, err := inventory.FromTofu(t.Context(), []string{c.dir}); err == nil || !strings.Contains(err.Error(), "all is destroyed") {
-		t.Errorf("of what is destroyed: %v", err)
+	if _, err := inventory.FromTofu(t.Context(), []string{c.dir}); err == nil || !strings.Contains(err.Error(), "everything is destroyed") {
+		t.Errorf("remaining objects: %v", err)
 	}
 	if len(cloud.strange) > 0 {
-		t.Errorf("the stand-in does not know:\n%s", strings.Join(cloud.strange, "\n"))
+		t.Errorf("unknown requests to the stand-in:\n%s", strings.Join(cloud.strange, "\n"))
 	}
 }
 
@@ -178,7 +178,7 @@ func (o *openstack) check(t *testing.T, machines []inventory.Entry, sites []stri
 	}
 	for _, p := range o.all("ports") {
 		if groups, _ := p["security_groups"].([]any); p["device_owner"] == nil && len(groups) != 1 {
-			t.Errorf("port %v has the groups %v", p["name"], groups)
+			t.Errorf("port %v has the security groups %v", p["name"], groups)
 		}
 	}
 }
@@ -218,7 +218,7 @@ func TestTofuLibvirt(t *testing.T) {
 	}
 	said := ""
 	defer func() { t.Log(said) }()
-	r.await("the machines to be ready", func() (ready bool) {
+	r.await("the readiness of the machines", func() (ready bool) {
 		var err error
 		said, err = skerry("machines", "check", r.path("machines.yaml"))
 		return err == nil
@@ -245,7 +245,7 @@ retries: 0
 		t.Errorf("%s, %g ops/s on %d machines: %s", x.State, x.Goodput, len(x.Fidelity.Machines), x.Error)
 	}
 	if out, err := skerry("machines", "sweep", r.path("machines.yaml")); err != nil || strings.Count(out, "nothing to remove") != 2 {
-		t.Errorf("what the trial left: %v\n%s", err, out)
+		t.Errorf("leftovers of the trial: %v\n%s", err, out)
 	}
 	c.tofu("destroy", "-auto-approve")
 	for _, what := range [][]string{{"list", "--all", "--name"}, {"net-list", "--all", "--name"}, {"vol-list", "default"}} {

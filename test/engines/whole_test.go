@@ -35,13 +35,13 @@ func TestWholeMachines(t *testing.T) {
 	if out, err := lines(`./skerry validate trial.yaml`); err != nil || strings.Count(out, "the whole machine") != 2 {
 		t.Errorf("%v\n%s", err, out)
 	}
-	for what, said := range map[string]string{
+	for what, message := range map[string]string{
 		"validate full.yaml": "disk_full is not possible on",
 		"validate trial.yaml --set topology.defaults.cpu=1":   "does not allow a limit",
 		"validate trial.yaml --set topology.overlay=babel":    "does not allow overlay",
 		"lab up ring:3 --machines whole.yaml --place '*=two'": "has several nodes",
 	} {
-		if out, err := lines("./skerry " + what); err == nil || !strings.Contains(out, said) {
+		if out, err := lines("./skerry " + what); err == nil || !strings.Contains(out, message) {
 			t.Errorf("%s: %v\n%s", what, err, out)
 		}
 	}
@@ -63,7 +63,7 @@ for n in $(./skerry lab status hand --json | grep -o '"name": "n[0-9]*"' | cut -
 	}
 	for name, m := range r.machines {
 		if err := r.sh(m.command("bash", "-c", `! pgrep -x skerry && ! ls /run/skerry/labs/* 2>/dev/null && ! ip -br link | grep lk && ! ip -4 addr | grep 10\.77\. && ! ip route show table all | grep 10\.77\.`)); err != nil {
-			t.Errorf("something is left on %s: %v", name, err)
+			t.Errorf("leftovers on %s: %v", name, err)
 		}
 	}
 }

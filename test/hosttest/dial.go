@@ -52,7 +52,7 @@ func echo(network, addr string) error {
 				}
 				return
 			}
-			_, _ = io.Copy(conn, io.MultiReader(strings.NewReader(line), in)) // until the other side has told all
+			_, _ = io.Copy(conn, io.MultiReader(strings.NewReader(line), in)) // until the other side has sent everything
 		}()
 	}
 }
@@ -64,7 +64,7 @@ func serve(t *testing.T, h host.Host, network, addr string) (process host.Proces
 	if err != nil {
 		t.Fatal(err)
 	}
-	return told(t, h, host.Command{Name: "server", Path: self, Env: []string{serveVariable + "=" + network + " " + addr}})
+	return startAndRead(t, h, host.Command{Name: "server", Path: self, Env: []string{serveVariable + "=" + network + " " + addr}})
 }
 
 // Connections to a server on the node work in both directions, including half-close.
@@ -80,7 +80,7 @@ func testDial(t *testing.T, h host.Host) {
 			t.Error(err)
 		}
 		if said, err := bufio.NewReader(conn).ReadString('\n'); err != nil || said != "are you there?\n" {
-			t.Errorf("%s: it said %q, %v", network, said, err)
+			t.Errorf("%s: got output %q, %v", network, said, err)
 		}
 		if err := conn.Close(); err != nil {
 			t.Error(err)
@@ -112,10 +112,10 @@ func testLastWords(t *testing.T, h host.Host) {
 			t.Fatal(err)
 		}
 		if n, err := io.Copy(io.Discard, conn); err != nil || n != words {
-			t.Fatalf("of its last %d bytes %d have come: %v", words, n, err)
+			t.Fatalf("received %[2]d of the last %[1]d bytes: %[3]v", words, n, err)
 		}
 		if _, err := io.WriteString(conn, "farewell\n"); err != nil {
-			t.Errorf("a farewell to who has gone: %v", err)
+			t.Errorf("writing to a closed peer: %v", err)
 		}
 		if err := conn.Close(); err != nil {
 			t.Error(err)
@@ -143,13 +143,13 @@ func testPatience(t *testing.T, h host.Host) {
 	defer conn.Close()
 	cancel()
 	if _, err := h.Dial(ended, "tcp4", at); !errors.Is(err, context.Canceled) {
-		t.Errorf("connecting too late: %v", err)
+		t.Errorf("connecting after the context ended: %v", err)
 	}
 	if _, err := io.WriteString(conn, "still?\n"); err != nil {
 		t.Error(err)
 	}
 	if said, err := bufio.NewReader(conn).ReadString('\n'); err != nil || said != "still?\n" {
-		t.Errorf("a connection after its context: %q, %v", said, err)
+		t.Errorf("a connection after the end of its context: %q, %v", said, err)
 	}
 	late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()

@@ -33,16 +33,16 @@ func testWhole(t *testing.T, h host.Host) {
 			t.Errorf("a program reads %q", got)
 		}
 	}
-	broken := errors.New("the source ended")
+	broken := errors.New("the source failed")
 	source := io.MultiReader(strings.NewReader("half of "), errorReader{broken})
 	if err := f.Write(t.Context(), path, 0o644, source); !errors.Is(err, broken) {
-		t.Errorf("a source that breaks off: %v", err)
+		t.Errorf("a failing source: %v", err)
 	}
 	if got, err := files.Read(t.Context(), f, path); err != nil || got != "a file of -rwxr-xr-x" {
-		t.Errorf("after a write that failed it holds %q, %v", got, err)
+		t.Errorf("after a failed write: got %q, %v", got, err)
 	}
 	if list, err := f.List(t.Context(), dir); err != nil || len(list) != 1 {
-		t.Errorf("in the folder are %+v, %v", list, err)
+		t.Errorf("entries of the folder: %+v, %v", list, err)
 	}
 }
 
@@ -94,7 +94,7 @@ func testFolders(t *testing.T, h host.Host) {
 		got = append(got, fmt.Sprint(filepath.Base(i.Path), " ", i.Mode.IsDir()))
 	}
 	if text := strings.Join(got, ", "); text != "deeper true, x.txt false, y.txt false" {
-		t.Errorf("in the copy are %s", text)
+		t.Errorf("contents of the copy: %s", text)
 	}
 	if found := files.Glob(ctx, f, filepath.Join(b, "*", "?.txt")); strings.Join(found, " ") != filepath.Join(b, "moved", "x.txt")+" "+filepath.Join(b, "moved", "y.txt") {
 		t.Errorf("the pattern matches %v", found)
@@ -103,13 +103,13 @@ func testFolders(t *testing.T, h host.Host) {
 		t.Errorf("renaming over a folder with files: %v, want fs.ErrExist", err)
 	}
 	if err := f.Remove(ctx, a); err != nil || files.Exists(ctx, f, a) {
-		t.Errorf("after its removal it is there: %v", err)
+		t.Errorf("the removed file still exists: %v", err)
 	}
 	if err := files.Empty(ctx, f, b); err != nil {
 		t.Error(err)
 	}
 	if list, err := f.List(ctx, b); err != nil || len(list) != 0 {
-		t.Errorf("in a folder that was emptied are %+v, %v", list, err)
+		t.Errorf("entries of the emptied folder: %+v, %v", list, err)
 	}
 }
 
@@ -131,7 +131,7 @@ func testOwners(t *testing.T, h host.Host) {
 	c := script("cat file && echo more >>file && echo mine >own && cat file own")
 	c.Dir, c.UID, c.GID = dir, nobody, nobody
 	if got := output(t, h, c); got != "newnewmore\nmine" {
-		t.Errorf("its new owner reads %q", got)
+		t.Errorf("the new owner read %q", got)
 	}
 }
 
@@ -156,10 +156,10 @@ func testLarge(t *testing.T, h host.Host) {
 		n, _ := io.ReadFull(r, first[:])
 		rest, err := io.Copy(io.Discard, r)
 		if got := int64(n) + rest; got != max(0, size-offset) || err != nil {
-			t.Errorf("from %d on it has %d bytes, %v", offset, got, err)
+			t.Errorf("from offset %d: got %d bytes, %v", offset, got, err)
 		}
 		if want := pattern[offset%16 : offset%16+4]; offset < size && !bytes.Equal(first[:], want) {
-			t.Errorf("from %d on it begins with %q, want %q", offset, first, want)
+			t.Errorf("from offset %d: got %q, want %q", offset, first, want)
 		}
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -173,7 +173,7 @@ func testLarge(t *testing.T, h host.Host) {
 	defer r.Close()
 	cancel()
 	if n, err := io.Copy(io.Discard, r); !errors.Is(err, context.Canceled) || n == size {
-		t.Errorf("a reading that was cancelled: %d bytes, %v", n, err)
+		t.Errorf("a canceled read: %d bytes, %v", n, err)
 	}
 }
 
@@ -188,7 +188,7 @@ func testGrowing(t *testing.T, h host.Host) {
 		}
 		want += line
 		if got, err := files.Read(ctx, f, path); err != nil || got != want {
-			t.Errorf("it holds %q, %v", got, err)
+			t.Errorf("got %q, %v", got, err)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func testSpace(t *testing.T, h host.Host) {
 		t.Errorf("space %+v, %v", s, err)
 	}
 	if again, err := h.Files().Space(t.Context(), folder(t, h)); err != nil || again.Disk != s.Disk {
-		t.Errorf("a folder in it is on %q, %v; want %q", again.Disk, err, s.Disk)
+		t.Errorf("a subfolder is on %q, %v; want %q", again.Disk, err, s.Disk)
 	}
 	if proc, err := h.Files().Space(t.Context(), "/proc"); err != nil || proc.Disk == s.Disk {
 		t.Errorf("/proc is on %q, %v", proc.Disk, err)
@@ -222,10 +222,10 @@ func testTooLate(t *testing.T, h host.Host) {
 		"Remove": f.Remove(ctx, dir), "Rename": f.Rename(ctx, dir, path),
 	} {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want that it was cancelled", what, err)
+			t.Errorf("%s: %v, want context.Canceled", what, err)
 		}
 	}
 	if files.Exists(t.Context(), f, path) {
-		t.Error("it was made all the same")
+		t.Error("the folder was created nevertheless")
 	}
 }

@@ -20,22 +20,22 @@ import (
 // Run tests a host, whose directory other users may enter.
 func Run(t *testing.T, h host.Host) {
 	for name, part := range map[string]func(t *testing.T, h host.Host){
-		"dial":                testDial,
-		"last words":          testLastWords,
-		"names":               testNames,
-		"dialling that waits": testPatience,
-		"whole files":         testWhole,
-		"missing files":       testMissing,
-		"folders":             testFolders,
-		"owners":              testOwners,
-		"large files":         testLarge,
-		"growing files":       testGrowing,
-		"space":               testSpace,
-		"files too late":      testTooLate,
-		"life":                testLife,
-		"families":            testFamily,
-		"logs":                testLog,
-		"users":               testUser,
+		"dial":          testDial,
+		"last words":    testLastWords,
+		"names":         testNames,
+		"waiting dial":  testPatience,
+		"whole files":   testWhole,
+		"missing files": testMissing,
+		"folders":       testFolders,
+		"owners":        testOwners,
+		"large files":   testLarge,
+		"growing files": testGrowing,
+		"space":         testSpace,
+		"late files":    testTooLate,
+		"life":          testLife,
+		"families":      testFamily,
+		"logs":          testLog,
+		"users":         testUser,
 	} {
 		t.Run(name, func(t *testing.T) { part(t, h) })
 	}
@@ -88,8 +88,8 @@ func output(t *testing.T, h host.Host, c host.Command) string {
 	return strings.TrimSpace(out.String())
 }
 
-// told starts a program and returns its first line of output.
-func told(t *testing.T, h host.Host, c host.Command) (host.Process, string) {
+// startAndRead starts a program and returns its first line of output.
+func startAndRead(t *testing.T, h host.Host, c host.Command) (host.Process, string) {
 	t.Helper()
 	out, in := io.Pipe()
 	var watcher sync.WaitGroup
@@ -98,12 +98,12 @@ func told(t *testing.T, h host.Host, c host.Command) (host.Process, string) {
 	p := start(t, h, c)
 	watcher.Go(func() {
 		<-p.Done()
-		in.Close() // it may have said nothing
+		in.Close() // it may have printed nothing
 	})
 	t.Cleanup(func() { out.Close() }) // the rest is not read
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("it said %q and ended: %v", line, p.Err())
+		t.Fatalf("output %q, then exit: %v", line, p.Err())
 	}
 	return p, strings.TrimSpace(line)
 }
@@ -114,32 +114,32 @@ const patience = time.Minute
 // A process runs in the node's directory. Each way of ending it works.
 func testLife(t *testing.T, h host.Host) {
 	if got := output(t, h, script("cat; pwd")); got != h.Dir() {
-		t.Errorf("it runs in %s, want %s", got, h.Dir())
+		t.Errorf("working directory %s, want %s", got, h.Dir())
 	}
 	echo := script("cat")
-	echo.Stdin = strings.NewReader("what it is told")
-	if got := output(t, h, echo); got != "what it is told" {
-		t.Errorf("it was told %q", got)
+	echo.Stdin = strings.NewReader("stdin")
+	if got := output(t, h, echo); got != "stdin" {
+		t.Errorf("got %q on stdin", got)
 	}
 	for name, c := range map[string]struct {
 		script string
 		end    func(p host.Process) error
 		want   string
 	}{
-		"by itself":   {"echo; exit 3", func(host.Process) error { return nil }, "exit status 3"},
+		"on its own":  {"echo; exit 3", func(host.Process) error { return nil }, "exit status 3"},
 		"stop":        {`trap "exit 4" TERM; echo; while :; do sleep 0.02; done`, func(p host.Process) error { return p.Stop(t.Context(), patience) }, "exit status 4"},
 		"stop, deaf":  {`trap "" TERM; echo; while :; do sleep 0.02; done`, func(p host.Process) error { return p.Stop(t.Context(), time.Millisecond) }, "signal: killed"},
 		"kill":        {"echo; exec sleep 1000", host.Process.Kill, "signal: killed"},
 		"kill family": {"echo; exec sleep 1000", host.Process.KillFamily, "signal: killed"},
 		"signal":      {`trap "exit 5" INT; echo; while :; do sleep 0.02; done`, func(p host.Process) error { return p.Signal(syscall.SIGINT) }, "exit status 5"},
 	} {
-		p, _ := told(t, h, script(c.script))
+		p, _ := startAndRead(t, h, script(c.script))
 		if err := c.end(p); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		<-p.Done()
 		if err := p.Err(); err == nil || !strings.HasSuffix(err.Error(), c.want) || !strings.Contains(err.Error(), h.Name()) {
-			t.Errorf("%s: it ended with %v, want %s on %s", name, err, c.want, h.Name())
+			t.Errorf("%s: exited with %v, want %s on %s", name, err, c.want, h.Name())
 		}
 		for again, end := range map[string]func() error{"Kill": p.Kill, "KillFamily": p.KillFamily, "Signal": func() error { return p.Signal(syscall.SIGTERM) }} {
 			if err := end(); err != nil {
@@ -148,13 +148,13 @@ func testLife(t *testing.T, h host.Host) {
 		}
 	}
 	if _, err := h.Start(t.Context(), host.Command{Name: "nothing", Path: "/nowhere/nothing"}); err == nil || !strings.Contains(err.Error(), "nothing") {
-		t.Errorf("starting what is not there: %v", err)
+		t.Errorf("starting a missing program: %v", err)
 	}
 }
 
 // KillFamily also ends children in other sessions.
 func testFamily(t *testing.T, h host.Host) {
-	p, child := told(t, h, script(`setsid sleep 1000 & echo $!; wait`))
+	p, child := startAndRead(t, h, script(`setsid sleep 1000 & echo $!; wait`))
 	// The child becomes a session leader only after its fork: wait until it executes sleep.
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
 		name, err := files.Read(t.Context(), h.Files(), filepath.Join("/proc", child, "comm"))
@@ -165,7 +165,7 @@ func testFamily(t *testing.T, h host.Host) {
 			break
 		}
 		if time.Since(began) > patience {
-			t.Fatalf("it is %s", name)
+			t.Fatalf("state of the process: %s", name)
 		}
 	}
 	if err := p.KillFamily(); err != nil {
@@ -173,7 +173,7 @@ func testFamily(t *testing.T, h host.Host) {
 	}
 	stat, err := files.Read(t.Context(), h.Files(), filepath.Join("/proc", child, "stat"))
 	if err == nil && !strings.Contains(stat, ") Z") && !strings.Contains(stat, ") X") {
-		t.Errorf("its child lives: %s", stat)
+		t.Errorf("its child is still running: %s", stat)
 	}
 }
 
@@ -185,14 +185,14 @@ func testLog(t *testing.T, h host.Host) {
 		p := start(t, h, c)
 		<-p.Done()
 		if got := p.Tail(2); got != "two\nthree" {
-			t.Errorf("its last words are %q", got)
+			t.Errorf("last lines of the log: %q", got)
 		}
 	}
 	if got, err := files.Read(t.Context(), h.Files(), c.Log); err != nil || got != strings.Repeat("one\ntwo\nthree\n", 2) {
-		t.Errorf("the log holds %q, %v", got, err)
+		t.Errorf("contents of the log: %q, %v", got, err)
 	}
 	if got := start(t, h, script("echo")).Tail(2); got != "" {
-		t.Errorf("without a log the last words are %q", got)
+		t.Errorf("last lines without a log: %q", got)
 	}
 }
 
@@ -201,6 +201,6 @@ func testUser(t *testing.T, h host.Host) {
 	c := script("id -u")
 	c.UID, c.GID = nobody, nobody
 	if got := output(t, h, c); got == "0" {
-		t.Error("it is root")
+		t.Error("the program runs as root")
 	}
 }

@@ -70,7 +70,7 @@ func TestNodesAreUsedThroughHost(t *testing.T) {
 				return nil
 			}
 			for _, call := range calls {
-				t.Errorf("internal/%s calls %s: a node's files, processes and network are asked of its host.Host", name, call)
+				t.Errorf("internal/%s calls %s: access a node's files, processes and network through its host.Host", name, call)
 			}
 			return nil
 		})
@@ -97,7 +97,7 @@ func f(h host.Host) { _, _ = os.ReadFile("a"); _, _ = fp.Glob("b"); _ = h.(host.
 		t.Fatal(err)
 	}
 	if got := strings.Join(localCalls(t, path), " "); got != "os.ReadFile path/filepath.Glob skerry/internal/machine/host.NamespaceHost" {
-		t.Errorf("seen were %s", got)
+		t.Errorf("got %s", got)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestRoomsImportOnlyLaterRooms(t *testing.T) {
 	for _, p := range packages(t) {
 		at := slices.Index(order, p.Room())
 		if at < 0 {
-			t.Errorf("docs/architecture.md does not say where %s stands", p.Room())
+			t.Errorf("docs/architecture.md does not list %s", p.Room())
 			continue
 		}
 		for _, imported := range p.Imports {

@@ -17,13 +17,13 @@ func TestJudgeTries(t *testing.T) {
 		want  finding
 		took  int
 	}{
-		{"right at once", []try{{0.004, 0}}, right, 1},
+		{"right immediately", []try{{0.004, 0}}, right, 1},
 		{"right on a busy machine", []try{{-0.004, 0.3}}, right, 1},
-		{"right when the machine got quiet", []try{{-0.28, 0.1}, {-0.02, 0.1}, {0.001, 0}}, right, 3},
-		{"wrong by little on a quiet machine", []try{{-0.006, 0}}, wrong, minQuietTries},
-		{"wrong by much, now and then quiet", []try{{0.5, 0.1}, {0.5, 0}, {0.5, 0.1}, {0.5, 0}, {0.5, 0.002}}, wrong, 5},
-		{"always wrong by the same, and never quiet", []try{{-0.01, 0.04}, {-0.0102, 0.3}, {-0.03, 0.3}}, wrong, maxTries},
-		{"wrong by this and that, and never quiet", []try{{-0.02, 0.01}, {-0.28, 0.3}, {-0.007, 0.02}, {0.01, 0.1}}, noisy, maxTries},
+		{"right once the machine is quiet", []try{{-0.28, 0.1}, {-0.02, 0.1}, {0.001, 0}}, right, 3},
+		{"slightly wrong on a quiet machine", []try{{-0.006, 0}}, wrong, minQuietTries},
+		{"very wrong, sometimes quiet", []try{{0.5, 0.1}, {0.5, 0}, {0.5, 0.1}, {0.5, 0}, {0.5, 0.002}}, wrong, 5},
+		{"always wrong by the same amount, never quiet", []try{{-0.01, 0.04}, {-0.0102, 0.3}, {-0.03, 0.3}}, wrong, maxTries},
+		{"wrong by varying amounts, never quiet", []try{{-0.02, 0.01}, {-0.28, 0.3}, {-0.007, 0.02}, {0.01, 0.1}}, noisy, maxTries},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n := 0
@@ -35,8 +35,8 @@ func TestJudgeTries(t *testing.T) {
 			if got != tt.want || n != tt.took {
 				t.Errorf("finding %d after %d tries, want %d after %d", got, n, tt.want, tt.took)
 			}
-			if told := strings.Count(tries, "off by"); got != right && told != n {
-				t.Errorf("%d of %d tries are told: %s", told, n, tries)
+			if mentioned := strings.Count(tries, "off by"); got != right && mentioned != n {
+				t.Errorf("%d of %d tries are listed: %s", mentioned, n, tries)
 			}
 		})
 	}

@@ -116,7 +116,7 @@ func (b *bench) checkLinks(t *testing.T, ids ...string) {
 		want[id] = true
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("links that Stats knows (-want +got):\n%s", diff)
+		t.Errorf("links in Stats (-want +got):\n%s", diff)
 	}
 }
 

@@ -51,7 +51,7 @@ func (s *suite) checkRate(t *testing.T, what string, want int64, measure func() 
 		return float64(bps)/float64(want) - 1, held.Seconds() / time.Since(began).Seconds()
 	}); found {
 	case wrong:
-		t.Errorf("%s: %d bit/s were wanted within %.1f %%, and the machine does not explain it: %s", what, want, s.Rate*100, tries)
+		t.Errorf("%s: want %d bit/s within %.1f %%, and the load of the machine does not explain the error: %s", what, want, s.Rate*100, tries)
 	case noisy:
 		testkit.Lacks(t, testkit.Quiet, fmt.Errorf(
 			"the machine was never quiet for as long as a rate is measured: %s: %d bit/s were wanted within %.1f %%: %s",
@@ -128,7 +128,7 @@ func (s *suite) counters(t *testing.T) {
 	}
 	for _, late := range []link.Lateness{st.AB.Late, st.BA.Late} {
 		if !late.Known && late != (link.Lateness{}) {
-			t.Errorf("lateness that is not known is given: %+v", late)
+			t.Errorf("unknown lateness has a value: %+v", late)
 		}
 		if late.Known && !(0 <= late.P50 && late.P50 <= late.P99 && late.P99 <= late.Max) {
 			t.Errorf("lateness is out of order: %+v", late)

@@ -29,7 +29,7 @@ func newRoom(exe string, n int) (r *room, err error) {
 	r = &room{}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("pretending %d machines: %w", n, err), r.close())
+			err = errors.Join(fmt.Errorf("simulating %d machines: %w", n, err), r.close())
 		}
 	}()
 	if r.dir, err = os.MkdirTemp("", "skerry-bench-"); err != nil {

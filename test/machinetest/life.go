@@ -39,7 +39,7 @@ func testAnother(t *testing.T, s Site) {
 		t.Fatal(err)
 	}
 	if swept, err := s.Other.Sweep(t.Context()); err != nil || len(swept) > 0 {
-		t.Errorf("Sweep cleared %v, %v; the part is to stay", swept, err)
+		t.Errorf("Sweep cleared %v, %v; want the part kept", swept, err)
 	}
 	f, ok := s.found(t)
 	if !ok || f.State != machine.Up || f.Facts.ID != made.ID || string(f.Facts.Lab) != `{"name":"contract"}` || string(f.Note) != `{"factor":1}` {
@@ -129,12 +129,12 @@ func abandoned(t *testing.T, p, q machine.Part, after time.Duration) {
 			t.Fatal(err)
 		}
 	} else if !errors.Is(err, context.Canceled) {
-		t.Fatalf("a lock that was given up: %v", err)
+		t.Fatalf("an abandoned lock: %v", err)
 	}
 	again, end := context.WithTimeout(t.Context(), 10*time.Second)
 	defer end()
 	if err := p.Lock(again); err != nil {
-		t.Fatalf("after a lock that was given up: %v", err)
+		t.Fatalf("after an abandoned lock: %v", err)
 	}
 	if err := p.Unlock(); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func testKilled(t *testing.T, s Site) {
 	for _, step := range []Step{Prepared, Made, Linked, Kept} {
 		s.Die(t, s.owned(), step)
 		if f, ok := s.found(t); !ok || f.State != machine.Dead {
-			t.Errorf("killed when %s: found %+v (%t), want it dead", step, f, ok)
+			t.Errorf("killed when %s: found %+v (%t), want a dead lab", step, f, ok)
 		}
 		for i := range 2 {
 			swept, err := s.Machine.Sweep(t.Context())
@@ -183,7 +183,7 @@ func testKilled(t *testing.T, s Site) {
 		s.Die(t, s.owned(), step)
 		p, err := Bring(t.Context(), s.Machine, s.owned(), func(Step) {})
 		if err != nil {
-			t.Errorf("killed when %s, and brought up again: %v", step, err)
+			t.Errorf("killed when %s, brought up again: %v", step, err)
 		}
 		if p != nil {
 			if err := p.Down(t.Context()); err != nil {
@@ -208,7 +208,7 @@ func testDamage(t *testing.T, s Site) {
 		f, _ = s.found(t)
 	}
 	if f.State != machine.Damaged || f.Problem == "" {
-		t.Errorf("found %+v; want it damaged", f)
+		t.Errorf("found %+v; want a damaged lab", f)
 	}
 	q, err := s.Other.Open(t.Context(), s.Lab)
 	if err != nil {

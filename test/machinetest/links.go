@@ -61,7 +61,7 @@ func testLinks(t *testing.T, s Site) {
 		t.Fatal(err)
 	}
 	if err := connect(t, p, nodeA, silence); err == nil {
-		t.Error("answers came over a direction that is down")
+		t.Error("received a reply over a direction that is down")
 	}
 	after := linkStats(t, p)
 	if after.AB.DroppedLoss != before.AB.DroppedLoss || after.AB.Packets <= before.AB.Packets || after.BA.DroppedLoss <= before.BA.DroppedLoss {
@@ -109,7 +109,7 @@ func testTrains(t *testing.T, s Site) {
 	}
 	lost := machine.TrainSpec{From: machine.TrainEnd{Node: "c", Addr: addrA}, To: b, Packets: probe.Train{Packets: 2, Bytes: probe.MinPacketBytes}}
 	if _, err := p.MeasureTrain(t.Context(), lost); !errors.Is(err, machine.ErrNoNode) {
-		t.Errorf("a train from no node: %v", err)
+		t.Errorf("a train from an unknown node: %v", err)
 	}
 }
 
@@ -182,23 +182,23 @@ func testRefusals(t *testing.T, s Site) {
 		want error
 	}{
 		"a link to an unreachable machine": {func(ctx context.Context) error { return p.MakeLinks(ctx, far) }, machine.ErrElsewhere},
-		"a link that is there":             {func(ctx context.Context) error { return p.MakeLinks(ctx, Links()) }, link.ErrExists},
+		"an existing link":                 {func(ctx context.Context) error { return p.MakeLinks(ctx, Links()) }, link.ErrExists},
 		"a tunnel with one end": {func(ctx context.Context) error {
 			return p.MakeTunnels(ctx, []machine.TunnelEnd{{Link: linkID, Node: nodeA, Device: "wg0", Addr: addrA}})
 		}, machine.ErrElsewhere},
 		"a change of an unknown link": {func(ctx context.Context) error {
 			return p.ShapeLinks(ctx, []link.Change{{ID: "x~y", AB: &link.Quality{}}})
 		}, link.ErrUnknown},
-		"the carrier of no node": {func(ctx context.Context) error { return p.SetCarrier(ctx, machine.Cable{Node: "c"}, false) }, machine.ErrNoNode},
-		"a name that is taken": {func(ctx context.Context) error {
+		"the carrier of an unknown node": {func(ctx context.Context) error { return p.SetCarrier(ctx, machine.Cable{Node: "c"}, false) }, machine.ErrNoNode},
+		"a name in use": {func(ctx context.Context) error {
 			_, err := s.Other.Prepare(ctx, s.partSpec())
 			return err
 		}, machine.ErrExists},
-		"a lab that is not there": {func(ctx context.Context) error {
+		"a missing lab": {func(ctx context.Context) error {
 			_, err := s.Other.Open(ctx, s.Lab+"-not")
 			return err
 		}, machine.ErrNotFound},
-		"the end of a lab that is not there": {func(ctx context.Context) error { return s.Other.Remove(ctx, s.Lab+"-not") }, machine.ErrNotFound},
+		"ending a missing lab": {func(ctx context.Context) error { return s.Other.Remove(ctx, s.Lab+"-not") }, machine.ErrNotFound},
 	}
 	before, err := p.LinkStats(t.Context())
 	if err != nil {
@@ -246,11 +246,11 @@ func through[T any](t testing.TB, v T) T {
 	}
 	var got T
 	if err := json.Unmarshal(text, &got); err != nil {
-		t.Errorf("%T does not arrive: %v", v, err)
+		t.Errorf("%T cannot be received: %v", v, err)
 		return v
 	}
 	if diff := cmp.Diff(v, got, cmpopts.EquateEmpty(), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
-		t.Errorf("%T arrives as another: %s", v, diff)
+		t.Errorf("%T changed in transit: %s", v, diff)
 	}
 	return got
 }

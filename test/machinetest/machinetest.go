@@ -25,11 +25,11 @@ type Site struct {
 	Lab string
 	// Machine and Other are the same machine as two processes see it.
 	Machine, Other machine.Machine
-	// Left fails the test if anything of a lab is left on the machine. It is also called at the end.
+	// Left fails the test if anything of a lab remains on the machine. It is also called at the end.
 	Left func(t *testing.T)
 	// Kill kills a process of the machine.
 	Kill func(t *testing.T, pid int)
-	// Die brings a part up in a process of its own, by Bring, and kills the process after a step.
+	// Die brings a part up in a separate process, by Bring, and kills the process after a step.
 	Die func(t *testing.T, a machine.PartSpec, after Step)
 }
 
@@ -194,10 +194,10 @@ func testNodes(t *testing.T, s Site) {
 		t.Errorf("facts: %+v", f)
 	}
 	if _, err := p.Host("c"); !errors.Is(err, machine.ErrNoNode) {
-		t.Errorf("a node that is not there: %v", err)
+		t.Errorf("a missing node: %v", err)
 	}
 	if err := p.AddRoutes(t.Context(), []machine.Route{{Node: nodeA, To: addrA, Device: "none"}}); err == nil {
-		t.Error("a route over no device was taken")
+		t.Error("a route over a missing device was accepted")
 	}
 }
 
@@ -227,6 +227,6 @@ func testDownTwice(t *testing.T, s Site) {
 		s.Left(t)
 	}
 	if _, err := h.Start(t.Context(), host.Command{Name: "true", Path: "/bin/true"}); err == nil {
-		t.Error("a process started on a node that is gone")
+		t.Error("a process was started on a removed node")
 	}
 }

@@ -65,7 +65,7 @@ func chiSquare(a, b map[string]int64) (x float64, cells int, p float64) {
 			all, open = append(all, open), cell{}
 		}
 	}
-	if len(all) > 0 { // what is left joins the last cell
+	if len(all) > 0 { // the remaining values join the last cell
 		all[len(all)-1].a += open.a
 		all[len(all)-1].b += open.b
 	}
@@ -114,7 +114,7 @@ func TestChiSquare(t *testing.T) {
 		t.Errorf("two samples of one distribution: chi-square %.0f in %d cells, p = %g", x, cells, p)
 	}
 	if x, _, p := chiSquare(sample(1, 400_000, 0), sample(2, 200_000, 0.01)); p > 1e-12 {
-		t.Errorf("two distributions: chi-square %.0f, p = %g", x, p)
+		t.Errorf("two different distributions: chi-square %.0f, p = %g", x, p)
 	}
 	if _, _, p := chiSquare(map[string]int64{"a": 50}, map[string]int64{"b": 50}); p > 1e-12 {
 		t.Errorf("values that one side never draws: p = %g", p)

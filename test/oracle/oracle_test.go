@@ -48,7 +48,7 @@ func TestYCSB(t *testing.T) {
 			compareSequences(t, w, theirs)
 			got, want := drawOurs(w), theirs.counts
 			if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) || len(want) > mostStatistics {
-				t.Fatalf("ours count %v, YCSB's %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
+				t.Fatalf("Skerry counts %v, YCSB %v", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want)))
 			}
 			for _, statistic := range slices.Sorted(maps.Keys(want)) {
 				x, cells, p := chiSquare(got[statistic], want[statistic])

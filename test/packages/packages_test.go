@@ -77,7 +77,7 @@ func TestDeb(t *testing.T) {
 	}
 	for _, want := range []string{"skerry 0.1.0+gtest (", "hydra 0.1.0+gtest (", "metad 0.1.0+gtest (", "complete -o default -F __start_skerry skerry", "complete -o default -F __start_hydra hydra"} {
 		if !strings.Contains(out.String(), want) {
-			t.Errorf("it never said %q:\n%s", want, &out)
+			t.Errorf("the output lacks %q:\n%s", want, &out)
 		}
 	}
 }
@@ -91,7 +91,7 @@ func TestRelease(t *testing.T) {
 	}
 	out, err := exec.Command(filepath.Join(root, "scripts", "version.sh")).Output()
 	if err != nil || !strings.HasPrefix(string(out), changelog) {
-		t.Errorf("scripts/version.sh says %q (%v), want one that begins with %s", out, err, changelog)
+		t.Errorf("scripts/version.sh prints %q (%v), want a version that starts with %s", out, err, changelog)
 	}
 }
 

@@ -32,7 +32,7 @@ func TestWebWithoutNPM(t *testing.T) {
 	for _, built := range []string{"", "report/report.html.gz"} {
 		writeEmpty(t, dir, built)
 		if out, err := web(); err == nil || strings.Count(out, line) != 1 {
-			t.Errorf("with %q built: %v, want one %q in\n%s", built, err, line, out)
+			t.Errorf("with %q built: %v, want %q once in\n%s", built, err, line, out)
 		}
 	}
 	writeEmpty(t, dir, "dashboard/dashboard.html.gz")

@@ -34,22 +34,22 @@ func TestCheck(t *testing.T) {
 	failed := op(0, 1, 2, Operation{Key: "a", Write: true, Value: 7}, outcome{failed: true})
 	for name, c := range map[string]struct {
 		history []porcupine.Operation
-		wrong   string // a register
+		wrong   string // register with a violation
 	}{
-		"nothing":                      {nil, ""},
-		"read what was written":        {[]porcupine.Operation{writes(0, 1, 2, "a", 7), reads(1, 3, 4, "a", 7)}, ""},
-		"nothing before the first":     {[]porcupine.Operation{reads(1, 1, 2, "a", 0), writes(0, 3, 4, "a", 7)}, ""},
-		"either while it is written":   {[]porcupine.Operation{writes(0, 1, 9, "a", 7), reads(1, 2, 3, "a", 0), reads(1, 4, 5, "a", 7)}, ""},
-		"a stale read":                 {[]porcupine.Operation{writes(0, 1, 2, "a", 7), writes(0, 3, 4, "a", 8), reads(1, 5, 6, "a", 7)}, "a"},
-		"a lost write":                 {[]porcupine.Operation{writes(0, 1, 2, "b", 7), reads(1, 3, 4, "b", 0), reads(1, 3, 4, "a", 0)}, "b"},
-		"what nobody wrote":            {[]porcupine.Operation{reads(1, 3, 4, "a", 3)}, "a"},
-		"back again":                   {[]porcupine.Operation{writes(0, 1, 9, "a", 7), reads(1, 2, 3, "a", 7), reads(1, 4, 5, "a", 0)}, "a"},
-		"each register is its own":     {[]porcupine.Operation{writes(0, 1, 2, "a", 7), reads(1, 3, 4, "b", 0)}, ""},
-		"in doubt, seen late":          {[]porcupine.Operation{doubt, reads(1, 5, 6, "a", 0), reads(1, 7, 8, "a", 7)}, ""},
-		"in doubt, never seen":         {[]porcupine.Operation{doubt, reads(1, 5, 6, "a", 0)}, ""},
-		"in doubt, seen and gone":      {[]porcupine.Operation{doubt, reads(1, 5, 6, "a", 7), reads(1, 7, 8, "a", 0)}, "a"},
-		"what failed is not there":     {[]porcupine.Operation{failed, reads(1, 5, 6, "a", 0)}, ""},
-		"what failed was done however": {[]porcupine.Operation{failed, reads(1, 5, 6, "a", 7)}, "a"},
+		"nothing":                         {nil, ""},
+		"read the written value":          {[]porcupine.Operation{writes(0, 1, 2, "a", 7), reads(1, 3, 4, "a", 7)}, ""},
+		"no value before the first write": {[]porcupine.Operation{reads(1, 1, 2, "a", 0), writes(0, 3, 4, "a", 7)}, ""},
+		"either value during the write":   {[]porcupine.Operation{writes(0, 1, 9, "a", 7), reads(1, 2, 3, "a", 0), reads(1, 4, 5, "a", 7)}, ""},
+		"a stale read":                    {[]porcupine.Operation{writes(0, 1, 2, "a", 7), writes(0, 3, 4, "a", 8), reads(1, 5, 6, "a", 7)}, "a"},
+		"a lost write":                    {[]porcupine.Operation{writes(0, 1, 2, "b", 7), reads(1, 3, 4, "b", 0), reads(1, 3, 4, "a", 0)}, "b"},
+		"a value that no client wrote":    {[]porcupine.Operation{reads(1, 3, 4, "a", 3)}, "a"},
+		"back again":                      {[]porcupine.Operation{writes(0, 1, 9, "a", 7), reads(1, 2, 3, "a", 7), reads(1, 4, 5, "a", 0)}, "a"},
+		"registers are independent":       {[]porcupine.Operation{writes(0, 1, 2, "a", 7), reads(1, 3, 4, "b", 0)}, ""},
+		"in doubt, seen late":             {[]porcupine.Operation{doubt, reads(1, 5, 6, "a", 0), reads(1, 7, 8, "a", 7)}, ""},
+		"in doubt, never seen":            {[]porcupine.Operation{doubt, reads(1, 5, 6, "a", 0)}, ""},
+		"in doubt, seen and lost":         {[]porcupine.Operation{doubt, reads(1, 5, 6, "a", 7), reads(1, 7, 8, "a", 0)}, "a"},
+		"a failed write is not visible":   {[]porcupine.Operation{failed, reads(1, 5, 6, "a", 0)}, ""},
+		"a failed write is visible":       {[]porcupine.Operation{failed, reads(1, 5, 6, "a", 7)}, "a"},
 	} {
 		var s say
 		(&History{all: c.history}).Check(&s, time.Minute)

@@ -73,5 +73,5 @@ func SkipReason(r install.Recipe, name string) string {
 	if os.Getenv("SKERRY_REQUIRE") == "" || r.Wanted == install.ByTests || slices.Contains(required(), name) {
 		return ""
 	}
-	return "not asked for; make slow tests more databases, make conformance all"
+	return "not requested; make slow tests more databases, make conformance all"
 }

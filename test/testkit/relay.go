@@ -44,7 +44,7 @@ func NewRelay(t testing.TB, target string) *Relay {
 	r.changed.L = &r.mu
 	r.all.Go(r.acceptConns)
 	t.Cleanup(func() {
-		_ = l.Close() // it is open
+		_ = l.Close() // open until here
 		r.mu.Lock()
 		r.ended = true
 		r.reset()
@@ -72,7 +72,7 @@ func (r *Relay) Set(s RelayState) {
 func (r *Relay) reset() {
 	for c := range r.open {
 		if tcp, ok := c.(*net.TCPConn); ok {
-			_ = tcp.SetLinger(0) // one that has ended cannot be reset
+			_ = tcp.SetLinger(0) // fails for a connection that has ended
 		}
 		_ = c.Close()
 	}

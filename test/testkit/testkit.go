@@ -58,7 +58,7 @@ func OptIn(t testing.TB, variable, what string) string {
 func skipMissing(t testing.TB, name, why string) {
 	t.Helper()
 	if slices.Contains(required(), name) {
-		t.Fatalf("needs %s, which SKERRY_REQUIRE says is here: %s", name, why)
+		t.Fatalf("needs %s, which SKERRY_REQUIRE lists as installed: %s", name, why)
 	}
 	t.Skipf("needs %s: %s", name, why)
 }
@@ -79,7 +79,7 @@ func Condition(more ...Feature) func(name string) (bool, error) {
 		}
 		why := known[i].Missing()
 		if why != "" && slices.Contains(required(), name) {
-			return false, fmt.Errorf("needs %s, which SKERRY_REQUIRE says is here: %s", name, why)
+			return false, fmt.Errorf("needs %s, which SKERRY_REQUIRE lists as installed: %s", name, why)
 		}
 		return why == "", nil
 	}

@@ -33,7 +33,7 @@ var clockRoutine = []byte{
 	0, 0, 0, 0, 0, 0, 0, 0,
 }
 
-// offsetAt is where in the routine the offset stands.
+// offsetAt is the position of the offset in the routine.
 const offsetAt = 24
 
 // WallClock is the wall clock of one running process. A test sets it to let the clock of that process jump. The monotonic
@@ -44,7 +44,7 @@ const offsetAt = 24
 // that the process gets a copy of the page. The routine calls the kernel and adds an offset to CLOCK_REALTIME.
 type WallClock struct {
 	pid    int
-	offset int64 // address of it
+	offset int64 // address of the offset
 }
 
 // AttachClock takes control of the wall clock of a child process. It skips the test if that is not possible.
@@ -101,7 +101,7 @@ func isStopped(pid int) (bool, error) {
 	for _, t := range threads {
 		text, err := os.ReadFile(t)
 		if err != nil {
-			return false, nil // a thread that has just ended
+			return false, nil // the thread has just ended
 		}
 		_, after, _ := strings.Cut(string(text), ") ")
 		if !strings.HasPrefix(after, "T") {

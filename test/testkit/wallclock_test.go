@@ -66,10 +66,10 @@ func TestClock(t *testing.T) {
 		wall, elapsed := tell()
 		after := time.Now().Unix()
 		if wall -= int64(by.Seconds()); wall < before-1 || wall > after+1 {
-			t.Errorf("with %v its clock is at %d, between %d and %d here", by, wall, before, after)
+			t.Errorf("after a jump of %v its clock shows %d, want %d to %d", by, wall, before, after)
 		}
 		if elapsed < last || elapsed > int64(time.Hour) {
-			t.Errorf("with %v it has run for %d ns, %d before", by, elapsed, last)
+			t.Errorf("after a jump of %v its monotonic clock shows %d ns, %d before", by, elapsed, last)
 		}
 		last = elapsed
 	}

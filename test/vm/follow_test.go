@@ -14,7 +14,7 @@ func TestFollow(t *testing.T) {
 		console string
 		lines   []string
 		ended   int
-		failed  []string // programs
+		failed  []string // failed programs
 	}{
 		{"nothing", "", nil, 0, nil},
 		{"panic", "Kernel panic\r\n", []string{"Kernel panic"}, 0, nil},

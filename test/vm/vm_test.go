@@ -83,7 +83,7 @@ func runTests(t *testing.T, name, pkg, match string) {
 	case err != nil:
 		t.Errorf("%v; the console's last lines:\n%s", err, strings.Join(r.tail, "\n"))
 	case r.passed == 0:
-		t.Errorf("no test passed; the console's last lines:\n%s", strings.Join(r.tail, "\n"))
+		t.Errorf("no test passed; last lines of the console:\n%s", strings.Join(r.tail, "\n"))
 	}
 }
 
@@ -92,7 +92,7 @@ func build(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), name)
 	cmd := exec.CommandContext(t.Context(), "go", append(args[:len(args)-1:len(args)-1], "-o", file, args[len(args)-1])...)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath") // as make has compiled already
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false -trimpath") // reuses packages compiled by make
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("building %s: %v\n%s", name, err, out)
 	}
@@ -102,9 +102,9 @@ func build(t *testing.T, name string, args ...string) string {
 // results converts the output of tests into subtests while it arrives.
 type results struct {
 	t       *testing.T
-	current string              // the test whose output comes
-	output  map[string][]string // of each test under way
-	tail    []string            // of the console
+	current string              // test whose output is arriving
+	output  map[string][]string // output of each running test
+	tail    []string            // last lines of the console
 	passed  int
 }
 

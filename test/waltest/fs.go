@@ -1,5 +1,5 @@
-// Package waltest is a log's directory in memory that loses at a crash what was not synced:
-// whole writes, parts of writes, creations and removals, as its random source decides.
+// Package waltest is an in-memory directory for a log. A simulated crash loses unsynced changes: whole
+// writes, parts of writes, creations and removals, drawn from a random source.
 package waltest
 
 import (
@@ -13,20 +13,20 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// sector is the unit that a disk writes whole, in bytes.
+// sector is the size in bytes that a disk writes atomically.
 const sector = 512
 
-// FS is the directory. It is for one goroutine, or readers beside none that writes.
+// FS is the directory. It is not safe for concurrent use, except by concurrent readers without a writer.
 type FS struct {
 	rng     *rand.Rand
 	files   map[string]*file // as the running process sees them
-	durable map[string]*file // names that a crash leaves
+	durable map[string]*file // names that survive a crash
 
-	// Capacity is the bytes that all files may take; 0: no limit.
+	// Capacity is the maximum total size of all files in bytes; 0: no limit.
 	Capacity int64
-	// Lies makes syncs report success without making anything durable.
+	// Lies makes syncs report success without effect.
 	Lies bool
-	// SyncError is what syncs of files fail with, unless nil.
+	// SyncError, if set, is returned by syncs of files.
 	SyncError error
 	Syncs     int
 }
@@ -38,14 +38,14 @@ type file struct {
 	pending []write
 }
 
-// write is one that was not synced; at < 0: truncation to size.
+// write is an unsynced write; at < 0 means a truncation to size.
 type write struct {
 	at   int64
 	data []byte
 	size int64
 }
 
-// New makes an empty directory whose crashes depend on rng.
+// New returns an empty directory whose crashes are drawn from rng.
 func New(rng *rand.Rand) *FS {
 	return &FS{rng: rng, files: map[string]*file{}, durable: map[string]*file{}}
 }
@@ -91,7 +91,7 @@ func (d *FS) Sync() error {
 
 func (d *FS) Close() error { return nil }
 
-// Bytes is what all files take.
+// Bytes returns the total size of all files.
 func (d *FS) Bytes() int64 {
 	total := int64(0)
 	for _, f := range d.files {
@@ -116,7 +116,7 @@ func (d *FS) Crash() {
 		switch {
 		case now && before && f == was:
 			names[name] = f
-		case d.rng.IntN(2) == 0: // the change of the name came to the disk
+		case d.rng.IntN(2) == 0: // the directory change reached the disk
 			if now {
 				names[name] = f
 			}
@@ -137,7 +137,7 @@ func (d *FS) Crash() {
 	}
 }
 
-// afterCrash is the durable content with any part of what was pending.
+// afterCrash returns the durable content plus a random part of the pending writes.
 func (f *file) afterCrash(rng *rand.Rand) []byte {
 	out := slices.Clone(f.durable)
 	for _, w := range f.pending {

@@ -21,11 +21,11 @@ func TestWrite(t *testing.T) {
 		name  string
 		write func(io.Writer) error
 		fails error
-		want  string // "" is no file
+		want  string // expected contents, "" for no file
 	}{
 		{"fails, no file yet", say("half", broken), broken, ""},
 		{"new", say("one", nil), nil, "one"},
-		{"fails, a file there", say("half", broken), broken, "one"},
+		{"fails, existing file", say("half", broken), broken, "one"},
 		{"replaced", say("2", nil), nil, "2"},
 	} {
 		if err := Write(path, step.write); !errors.Is(err, step.fails) {
@@ -33,7 +33,7 @@ func TestWrite(t *testing.T) {
 		}
 		got, err := os.ReadFile(path)
 		if string(got) != step.want || (err != nil) != (step.want == "") {
-			t.Errorf("%s: holds %q (%v), want %q", step.name, got, err, step.want)
+			t.Errorf("%s: contents %q (%v), want %q", step.name, got, err, step.want)
 		}
 	}
 	if st, err := os.Stat(path); err != nil || st.Mode() != 0o644 {
@@ -43,7 +43,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("left behind: %q (%v)", left, err)
 	}
 	if err := Write(filepath.Join(path, "below"), say("", nil)); err == nil {
-		t.Error("a file below a file was written")
+		t.Error("wrote a file below a file")
 	}
 }
 
@@ -53,7 +53,7 @@ func TestReplace(t *testing.T) {
 	for _, text := range []string{"one", "2"} {
 		err := Replace(path, 0o600, func(f *os.File) error {
 			if st, err := f.Stat(); err != nil || st.Mode().Perm() != 0o600 {
-				t.Errorf("mode %v (%v) while it is written", st.Mode(), err)
+				t.Errorf("mode %v (%v) during the write", st.Mode(), err)
 			}
 			_, err := f.WriteString(text)
 			return err
@@ -63,7 +63,7 @@ func TestReplace(t *testing.T) {
 		}
 		st, err := os.Stat(path)
 		if got, _ := os.ReadFile(path); err != nil || string(got) != text || st.Mode() != 0o600 {
-			t.Errorf("holds %q with mode %v (%v)", got, st.Mode(), err)
+			t.Errorf("contents %q with mode %v (%v)", got, st.Mode(), err)
 		}
 	}
 }
@@ -75,7 +75,7 @@ func TestSymlink(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := os.Readlink(filepath.Join(dir, "current")); err != nil || got != target {
-			t.Errorf("it points at %q (%v), want %q", got, err, target)
+			t.Errorf("the link points to %q (%v), want %q", got, err, target)
 		}
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "folder", "full"), 0o755); err != nil {

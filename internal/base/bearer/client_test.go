@@ -41,7 +41,7 @@ func TestAuto(t *testing.T) {
 		}
 		for i, tokens := range all {
 			if got := tokens.Scope("Bearer " + token); got != wish {
-				t.Errorf("server %d takes the token to %v for one to %v", i, wish, got)
+				t.Errorf("server %d maps the token for %v to scope %v", i, wish, got)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func TestAuto(t *testing.T) {
 func TestNoTokens(t *testing.T) {
 	var none *Tokens
 	if none.Scope("") != Admin || none.TokenFor(Read) != "" {
-		t.Error("where there are no tokens, everything is allowed and none is sent")
+		t.Error("without tokens: want all requests allowed and no token sent")
 	}
 }
 

@@ -89,7 +89,7 @@ func (r *Budget) Read(from io.Reader, length int64) (b []byte, held int64, err e
 		case err == io.EOF && length < 0:
 			return b, held, nil
 		case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
-			return b, held, fmt.Errorf("%w: %d bytes came: %w", ErrCut, len(b), io.ErrUnexpectedEOF)
+			return b, held, fmt.Errorf("%w: %d bytes arrived: %w", ErrCut, len(b), io.ErrUnexpectedEOF)
 		case err != nil:
 			return b, held, err
 		case len(b) < cap(b):

@@ -17,7 +17,7 @@ import (
 func TestRead(t *testing.T) {
 	for _, n := range []int{0, 1, initialBuffer - 1, initialBuffer, initialBuffer + 1, freeBytes, freeBytes + 1, 3 * freeBytes, 1 << 20} {
 		text := bytes.Repeat([]byte{'x'}, n)
-		for name, from := range map[string]io.Reader{"at once": bytes.NewReader(text), "by halves": iotest.HalfReader(bytes.NewReader(text)), "with its end": iotest.DataErrReader(bytes.NewReader(text))} {
+		for name, from := range map[string]io.Reader{"all at once": bytes.NewReader(text), "in two halves": iotest.HalfReader(bytes.NewReader(text)), "with the end": iotest.DataErrReader(bytes.NewReader(text))} {
 			for _, length := range []int64{int64(n), -1} {
 				if length < 0 {
 					from = bytes.NewReader(text)
@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 					t.Fatalf("%d bytes %s, announced %d: %d, %v", n, name, length, len(b), err)
 				}
 				if held != r.InUse() || held > 2*int64(n) || n > freeBytes && held < int64(n)-freeBytes {
-					t.Errorf("%d bytes hold %d, the room says %d", n, held, r.InUse())
+					t.Errorf("%d bytes reserve %d, but the budget reports %d", n, held, r.InUse())
 				}
 				r.Release(held)
 				if r.InUse() != 0 {
@@ -39,10 +39,10 @@ func TestRead(t *testing.T) {
 	}
 	r := NewBudget(0)
 	if _, held, err := r.Read(strings.NewReader(strings.Repeat("x", 100_000)), 200_000); !errors.Is(err, ErrCut) || held != 0 || r.InUse() != 0 {
-		t.Errorf("a request that is cut short: %v, %d held", err, r.InUse())
+		t.Errorf("a truncated request: %v, %d held", err, r.InUse())
 	}
 	if _, held, err := r.Read(io.MultiReader(strings.NewReader(strings.Repeat("x", 100_000)), iotest.ErrReader(io.ErrClosedPipe)), -1); !errors.Is(err, io.ErrClosedPipe) || held != 0 || r.InUse() != 0 {
-		t.Errorf("a connection that breaks: %v, %d held", err, r.InUse())
+		t.Errorf("a broken connection: %v, %d held", err, r.InUse())
 	}
 }
 
@@ -56,10 +56,10 @@ func TestBudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := r.Read(strings.NewReader(large), -1); !errors.Is(err, ErrFull) {
-		t.Errorf("more than there is room for: %v", err)
+		t.Errorf("a request beyond the budget: %v", err)
 	}
 	if _, n, err := r.Read(strings.NewReader(large[:freeBytes]), freeBytes); err != nil || n != 0 {
-		t.Errorf("a small one: %v, %d held", err, n)
+		t.Errorf("a small request: %v, %d held", err, n)
 	}
 	r.Release(held)
 	if _, _, err := r.Read(strings.NewReader(large), -1); err != nil {

@@ -20,7 +20,7 @@ func open(t *testing.T, path string) *os.File {
 	return f
 }
 
-func held(t *testing.T, path string) bool {
+func isHeld(t *testing.T, path string) bool {
 	t.Helper()
 	yes, err := flock.IsHeld(path)
 	if err != nil {
@@ -29,7 +29,7 @@ func held(t *testing.T, path string) bool {
 	return yes
 }
 
-// TestCopies has a copy of a locked descriptor outlive the lock, as a child has one that has not executed its program.
+// TestCopies keeps a copy of a locked descriptor beyond the lock, like a forked child before its exec.
 func TestCopies(t *testing.T) {
 	dir := t.TempDir()
 	f := open(t, dir)
@@ -42,13 +42,13 @@ func TestCopies(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(child)
-	if _, err := flock.Acquire(open(t, dir)); !errors.Is(err, flock.ErrHeld) || !held(t, dir) {
-		t.Errorf("a lock that is held: %v", err)
+	if _, err := flock.Acquire(open(t, dir)); !errors.Is(err, flock.ErrHeld) || !isHeld(t, dir) {
+		t.Errorf("locking a held lock: %v", err)
 	}
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if held(t, dir) {
+	if isHeld(t, dir) {
 		t.Error("the copy holds the lock")
 	}
 	if l, err = flock.Acquire(open(t, dir)); err != nil {

@@ -79,9 +79,9 @@ from: 8h
 func TestProblems(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       []string // each problem as it is printed, without the excerpt
+		want       []string // problems as printed, without the excerpt
 	}{
-		{"nothing is wrong", "name: a", nil},
+		{"valid", "name: a", nil},
 		{"empty", "# nothing\n", []string{"f:1:1: the document is empty"}},
 		{"no YAML", "name: [a", []string{"f:1:7: invalid YAML: sequence end token ']' not found"}},
 		{"two documents", "name: a\n---\nname: b", []string{"f:3:1: a second document begins here; only one is allowed"}},
@@ -173,11 +173,11 @@ func TestSet(t *testing.T) {
 	}{
 		{"replace", "{rent: 1}", "rent", "2", map[string]any{"rent": int64(2)}},
 		{"add", "{}", "owner.name", "Ada", map[string]any{"owner": map[string]any{"name": "Ada"}}},
-		{"beside a shorthand", "{owner: Ada}", "owner.age", "3", map[string]any{"owner": map[string]any{"name": "Ada", "age": int64(3)}}},
+		{"next to a shorthand", "{owner: Ada}", "owner.age", "3", map[string]any{"owner": map[string]any{"name": "Ada", "age": int64(3)}}},
 		{"a shorthand into a mapping", "{owner: {name: Ada, age: 3}}", "owner", "Bob", map[string]any{"owner": map[string]any{"name": "Bob", "age": int64(3)}}},
 		{"merge", "{owner: {name: Ada, age: 3}}", "owner", "{age: 4}", map[string]any{"owner": map[string]any{"name": "Ada", "age": int64(4)}}},
-		{"an alternative goes", "{cat: {nick: x, age: 3}}", "cat.name", "y", map[string]any{"cat": map[string]any{"name": "y", "age": int64(3)}}},
-		{"an alternative goes by shorthand", "{cat: {nick: x}}", "cat", "y", map[string]any{"cat": map[string]any{"name": "y"}}},
+		{"an alternative is removed", "{cat: {nick: x, age: 3}}", "cat.name", "y", map[string]any{"cat": map[string]any{"name": "y", "age": int64(3)}}},
+		{"an alternative is removed by a shorthand", "{cat: {nick: x}}", "cat", "y", map[string]any{"cat": map[string]any{"name": "y"}}},
 		{"key of a map with a dot", "{}", "labels.a.b", "c", map[string]any{"labels": map[string]any{"a.b": "c"}}},
 		{"inline", "{}", "from", "1h", map[string]any{"from": "1h"}},
 		{"list as a whole", "{staff: [a]}", "staff", "[b, c]", map[string]any{"staff": []any{"b", "c"}}},
@@ -222,7 +222,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, p := range problemsOf(text) {
 			if p.Pos.Line < 1 || p.Pos.Column < 0 || p.Message == "" {
-				t.Errorf("%q: problem %+v has no place", text, p)
+				t.Errorf("%q: problem %+v has no position", text, p)
 			}
 			p.Excerpt()
 		}
@@ -266,7 +266,7 @@ func TestOtherKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ps := Decode(root, new(car), ""); len(ps) != 1 || ps[0].Pos.Column == 0 || ps[0].Path != "radio.fm" {
-		t.Errorf("a value in the place of a mapping: %v", ps)
+		t.Errorf("a value instead of a mapping: %v", ps)
 	}
 	root, err = Parse("car.yaml", []byte("radio: fm"))
 	if err != nil {
@@ -347,6 +347,6 @@ func TestChooserProblems(t *testing.T) {
 	}
 	root, value := parsed(t, "{dish: soup}"), parsed(t, "3")
 	if err := Set(root, meal{}, "drink.age", Pos{}, value); err != nil || root.Get("dish") != nil || root.Has("drink.name") {
-		t.Errorf("what excludes a key that is set stays: %v, %v", root.Value(), err)
+		t.Errorf("an excluded alternative was not removed: %v, %v", root.Value(), err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 func TestTail(t *testing.T) {
 	last := New(8)
 	if last.String() != "" {
-		t.Errorf("of nothing it keeps %q", last)
+		t.Errorf("empty input: got %q", last)
 	}
 	for i := range 100 {
 		if n, err := fmt.Fprintf(last, "line %d\n", i); n == 0 || err != nil {
@@ -16,10 +16,10 @@ func TestTail(t *testing.T) {
 		}
 	}
 	if got := last.String(); got != "line 99" {
-		t.Errorf("it keeps %q", got)
+		t.Errorf("got %q", got)
 	}
 	fmt.Fprint(last, "a text longer than all that it keeps")
 	if got := last.String(); got != "it keeps" {
-		t.Errorf("it keeps %q", got)
+		t.Errorf("got %q", got)
 	}
 }

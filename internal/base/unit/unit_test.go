@@ -89,7 +89,7 @@ func TestString(t *testing.T) {
 	}
 }
 
-// Whatever is read is written as a text that reads back as the same quantity.
+// Formatting a parsed quantity gives a text that parses to the same quantity.
 func FuzzRoundTrip(f *testing.F) {
 	for _, s := range []string{"40ms", "1h0m1s", "100mbit", "1.5gbit", "4GiB", "1500B", "1%", "0.33", "unlimited"} {
 		f.Add(s)

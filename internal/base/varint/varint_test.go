@@ -21,7 +21,7 @@ func TestBytes(t *testing.T) {
 	r := varint.NewReader(b)
 	for _, want := range []uint64{0, 127, 128, math.MaxUint64} {
 		if n := r.Number(); n != want {
-			t.Errorf("read %d, not %d", n, want)
+			t.Errorf("read %d, want %d", n, want)
 		}
 	}
 	if c, text := r.Byte(), r.Text(); c != 7 || text != "ada" || r.Done() || !r.More() {
@@ -48,17 +48,17 @@ func TestBad(t *testing.T) {
 		b    string
 		read func(*varint.Reader)
 	}{
-		"no byte":                    {"", func(r *varint.Reader) { r.Byte() }},
-		"no number":                  {"", func(r *varint.Reader) { r.Number() }},
-		"a number cut short":         {"\x80", func(r *varint.Reader) { r.Number() }},
-		"a number of 65 bits":        {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00", func(r *varint.Reader) { r.Number() }},
-		"a text cut short":           {"\x03ad", func(r *varint.Reader) { r.Text() }},
-		"a text of 2^64-1 bytes":     {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01ada", func(r *varint.Reader) { r.Bytes() }},
-		"more parts than room":       {"\x03\x00\x00\x00\x00\x00", func(r *varint.Reader) { r.Count(2) }},
-		"what cannot be meant":       {"\x01\x00", func(r *varint.Reader) { r.Fail() }},
-		"a text without its length":  {"", func(r *varint.Reader) { r.Text() }},
-		"a count that is not there":  {"\x80", func(r *varint.Reader) { r.Count(1) }},
-		"bad before, and good again": {"\x80\x00", func(r *varint.Reader) { r.Fail(); r.Number() }},
+		"no byte":                           {"", func(r *varint.Reader) { r.Byte() }},
+		"no number":                         {"", func(r *varint.Reader) { r.Number() }},
+		"a number cut short":                {"\x80", func(r *varint.Reader) { r.Number() }},
+		"a number of 65 bits":               {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02\x00", func(r *varint.Reader) { r.Number() }},
+		"a text cut short":                  {"\x03ad", func(r *varint.Reader) { r.Text() }},
+		"a text of 2^64-1 bytes":            {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01ada", func(r *varint.Reader) { r.Bytes() }},
+		"more parts than bytes":             {"\x03\x00\x00\x00\x00\x00", func(r *varint.Reader) { r.Count(2) }},
+		"an impossible length":              {"\x01\x00", func(r *varint.Reader) { r.Fail() }},
+		"a text without its length":         {"", func(r *varint.Reader) { r.Text() }},
+		"a missing count":                   {"\x80", func(r *varint.Reader) { r.Count(1) }},
+		"an error followed by a valid part": {"\x80\x00", func(r *varint.Reader) { r.Fail(); r.Number() }},
 	} {
 		r := varint.NewReader([]byte(c.b))
 		c.read(&r)
@@ -92,7 +92,7 @@ func FuzzReader(f *testing.F) {
 			parts, again = append(parts, part), append(again, written...)
 		}
 		if !bytes.HasSuffix(b, r.Rest()) || r.Bad() && r.More() || r.Done() != (!r.Bad() && !r.More()) {
-			t.Errorf("of %q %q is left; bad %t, done %t", b, r.Rest(), r.Bad(), r.Done())
+			t.Errorf("input %q: %q remains; bad %t, done %t", b, r.Rest(), r.Bad(), r.Done())
 		}
 		second := varint.NewReader(again)
 		for i, want := range parts {
@@ -102,7 +102,7 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 		if !second.Done() {
-			t.Errorf("written as %q; bad %t, %q is left", again, second.Bad(), second.Rest())
+			t.Errorf("encoded as %q; bad %t, %q remains", again, second.Bad(), second.Rest())
 		}
 	})
 }

@@ -41,12 +41,12 @@ func TestHost(t *testing.T) {
 		g := New(at, want.known...)
 		for _, host := range append(strings.Fields(want.yes), "") {
 			if !g.AllowsHost(host) {
-				t.Errorf("listening on %q with %v, %q is refused", listen, want.known, host)
+				t.Errorf("listening on %q with names %v: host %q is refused", listen, want.known, host)
 			}
 		}
 		for _, host := range strings.Fields(want.never) {
 			if g.AllowsHost(host) {
-				t.Errorf("listening on %q with %v, %q is answered", listen, want.known, host)
+				t.Errorf("listening on %q with names %v: host %q is accepted", listen, want.known, host)
 			}
 		}
 	}
@@ -56,33 +56,33 @@ func TestCheck(t *testing.T) {
 	navigate := []string{"Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}
 	for who, c := range map[string]struct {
 		headers []string
-		get     error // of GET /page, to which links may lead
+		get     error // of GET /page, to which other sites may link
 		data    error // of GET /data
 		post    error // of POST /page
 	}{
-		"a program":                         {nil, nil, nil, nil},
-		"a program of another kind":         {[]string{"Content-Type: application/x-www-form-urlencoded", "Referer: http://evil.example/"}, nil, nil, nil},
-		"an own page":                       {[]string{"Origin: http://localhost:8080", "Sec-Fetch-Site: same-origin"}, nil, nil, nil},
-		"an own page over plain HTTP":       {[]string{"Origin: http://localhost:8080"}, nil, nil, nil},
-		"an own page behind a proxy":        {[]string{"Origin: https://lab.example", "Sec-Fetch-Site: same-origin"}, nil, nil, nil},
-		"the user":                          {[]string{"Sec-Fetch-Site: none", navigate[0], navigate[1]}, nil, nil, nil},
-		"another site":                      {[]string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}, ErrSite, ErrSite, ErrSite},
-		"an image of another site":          {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"}, ErrSite, ErrSite, ErrSite},
-		"a frame of another site":           {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}, ErrSite, ErrSite, ErrSite},
-		"a link of another site":            {append([]string{"Sec-Fetch-Site: cross-site"}, navigate...), nil, ErrSite, ErrSite},
-		"a form of another site":            {append([]string{"Sec-Fetch-Site: cross-site", "Origin: http://evil.example"}, navigate...), nil, ErrSite, ErrSite},
-		"another port":                      {[]string{"Origin: http://localhost:3000", "Sec-Fetch-Site: same-site"}, ErrSite, ErrSite, ErrSite},
-		"another port over plain HTTP":      {[]string{"Origin: http://localhost:3000"}, ErrSite, ErrSite, ErrSite},
-		"a page that hides where it is":     {[]string{"Origin: null"}, ErrSite, ErrSite, ErrSite},
-		"a hidden page that says no site":   {[]string{"Origin: null", "Sec-Fetch-Site: none"}, ErrSite, ErrSite, ErrSite},
-		"an extension":                      {[]string{"Origin: chrome-extension://abc", "Sec-Fetch-Site: none"}, ErrSite, ErrSite, ErrSite},
-		"a site of the future":              {[]string{"Sec-Fetch-Site: near-site"}, ErrSite, ErrSite, ErrSite},
-		"two origins":                       {[]string{"Origin: http://localhost:8080", "Origin: http://evil.example"}, ErrSite, ErrSite, ErrSite},
-		"an upgrade of another site":        {[]string{"Origin: http://evil.example", "Connection: Upgrade", "Upgrade: websocket"}, ErrSite, ErrSite, ErrSite},
-		"a name that was made to point":     {[]string{"Host: rebound.example:8080", "Origin: http://rebound.example:8080", "Sec-Fetch-Site: same-origin"}, ErrHost, ErrHost, ErrHost},
-		"a user who typed such a name":      {[]string{"Host: rebound.example:8080", "Sec-Fetch-Site: none"}, ErrHost, ErrHost, ErrHost},
-		"a link to such a name":             {append([]string{"Host: rebound.example", "Sec-Fetch-Site: cross-site"}, navigate...), ErrHost, ErrHost, ErrHost},
-		"an own page of a name of the user": {[]string{"Host: hydra.test:8080", "Origin: http://hydra.test:8080"}, nil, nil, nil},
+		"a program":                           {nil, nil, nil, nil},
+		"a program that sends a form":         {[]string{"Content-Type: application/x-www-form-urlencoded", "Referer: http://evil.example/"}, nil, nil, nil},
+		"an own page":                         {[]string{"Origin: http://localhost:8080", "Sec-Fetch-Site: same-origin"}, nil, nil, nil},
+		"an own page over plain HTTP":         {[]string{"Origin: http://localhost:8080"}, nil, nil, nil},
+		"an own page behind a proxy":          {[]string{"Origin: https://lab.example", "Sec-Fetch-Site: same-origin"}, nil, nil, nil},
+		"the user":                            {[]string{"Sec-Fetch-Site: none", navigate[0], navigate[1]}, nil, nil, nil},
+		"another site":                        {[]string{"Origin: http://evil.example", "Sec-Fetch-Site: cross-site"}, ErrSite, ErrSite, ErrSite},
+		"an image of another site":            {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"}, ErrSite, ErrSite, ErrSite},
+		"a frame of another site":             {[]string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}, ErrSite, ErrSite, ErrSite},
+		"a link of another site":              {append([]string{"Sec-Fetch-Site: cross-site"}, navigate...), nil, ErrSite, ErrSite},
+		"a form of another site":              {append([]string{"Sec-Fetch-Site: cross-site", "Origin: http://evil.example"}, navigate...), nil, ErrSite, ErrSite},
+		"another port":                        {[]string{"Origin: http://localhost:3000", "Sec-Fetch-Site: same-site"}, ErrSite, ErrSite, ErrSite},
+		"another port over plain HTTP":        {[]string{"Origin: http://localhost:3000"}, ErrSite, ErrSite, ErrSite},
+		"a page with a null origin":           {[]string{"Origin: null"}, ErrSite, ErrSite, ErrSite},
+		"a null origin without a site":        {[]string{"Origin: null", "Sec-Fetch-Site: none"}, ErrSite, ErrSite, ErrSite},
+		"an extension":                        {[]string{"Origin: chrome-extension://abc", "Sec-Fetch-Site: none"}, ErrSite, ErrSite, ErrSite},
+		"an unknown kind of site":             {[]string{"Sec-Fetch-Site: near-site"}, ErrSite, ErrSite, ErrSite},
+		"two origins":                         {[]string{"Origin: http://localhost:8080", "Origin: http://evil.example"}, ErrSite, ErrSite, ErrSite},
+		"an upgrade of another site":          {[]string{"Origin: http://evil.example", "Connection: Upgrade", "Upgrade: websocket"}, ErrSite, ErrSite, ErrSite},
+		"a rebound name":                      {[]string{"Host: rebound.example:8080", "Origin: http://rebound.example:8080", "Sec-Fetch-Site: same-origin"}, ErrHost, ErrHost, ErrHost},
+		"a rebound name typed by the user":    {[]string{"Host: rebound.example:8080", "Sec-Fetch-Site: none"}, ErrHost, ErrHost, ErrHost},
+		"a link to a rebound name":            {append([]string{"Host: rebound.example", "Sec-Fetch-Site: cross-site"}, navigate...), ErrHost, ErrHost, ErrHost},
+		"an own page under a configured name": {[]string{"Host: hydra.test:8080", "Origin: http://hydra.test:8080"}, nil, nil, nil},
 	} {
 		g := New(nil, "hydra.test")
 		g.Links = func(path string) bool { return path == "/page" }

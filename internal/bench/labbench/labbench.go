@@ -36,7 +36,7 @@ type Options struct {
 	Progress func(what string)
 }
 
-// Result is what was measured.
+// Result contains the measured values.
 type Result struct {
 	Schema string `json:"schema"`
 	Cores  int    `json:"cores"`

@@ -59,11 +59,11 @@ func TestChange(t *testing.T) {
 		t.Errorf("%d of %d packets were lost", c.Lost, c.Sent)
 	}
 	if r.RTT != nil || r.Bandwidth != nil || r.Stream != nil || r.Long != nil {
-		t.Error("parts were run that nobody asked for")
+		t.Error("unrequested parts were run")
 	}
 	var text bytes.Buffer
 	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "changing 28 links") {
-		t.Errorf("Text writes %q, %v", &text, err)
+		t.Errorf("Text printed %q, %v", &text, err)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestSparseErrors(t *testing.T) {
 	s.setErrors(wires, []time.Duration{1 * ms, 3 * ms}, [][]time.Duration{{22 * ms, 26 * ms}})
 	want := Sparse{
 		Samples: 2, VethMean: 2, VethMax: 3, ExtraMean: 2, WorstPair: 2, ExtraP99: 4, ExtraMax: 4,
-		WorstAbove: 3, // 6 ms above what was set, where the plain pair's worst took 3
+		WorstAbove: 3, // 6 ms above the setting, less the 3 ms of the plain pair
 	}
 	if s != want {
 		t.Errorf("%+v, want %+v", s, want)
@@ -125,6 +125,6 @@ func TestSummarise(t *testing.T) {
 		t.Errorf("summarise = %+v, want %+v", got, want)
 	}
 	if got := summarise(nil); got != (spread{}) {
-		t.Errorf("summarise of nothing = %+v", got)
+		t.Errorf("summarise of no results = %+v", got)
 	}
 }

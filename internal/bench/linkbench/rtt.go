@@ -20,12 +20,12 @@ import (
 	"skerry/internal/topology"
 )
 
-// RTT is how far measured round trips are from those that were set, over all directed
+// RTT is the error of measured round trips relative to the configured ones, over all directed
 // pairs of azure8.
 type RTT struct {
 	// Scale of the latencies: 1 is the full matrix (5X), 0.2 a fifth of it (X).
 	Scale float64 `json:"scale"`
-	// Beside says what else runs: nothing, busy (a loop for each core), tcp (one
+	// Beside names the concurrent load: nothing, busy (a loop for each core), tcp (one
 	// unlimited stream on one of the links), or steal (one processor is taken away, Steal of
 	// the time).
 	Beside string  `json:"beside"`
@@ -223,7 +223,7 @@ func stealCPU(command []string, share float64) (stop func(), err error) {
 	return stop, nil
 }
 
-// errNoRealTime is why nothing is measured beside stolen processors.
+// errNoRealTime is the reason why nothing is measured with stolen CPU time.
 var errNoRealTime = errors.New("it may not have the highest real-time priority")
 
 // ChangeTime is the time and packet loss of changing all links of azure8 at once.

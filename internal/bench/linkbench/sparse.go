@@ -117,7 +117,7 @@ func exchangeEcho(fd int, to *unix.SockaddrInet4, id, seq uint16) (time.Duration
 	}
 }
 
-// Sparse is how far round trips are from those that were set where packets are few, so that
+// Sparse is the error of round trips relative to the configured ones when packets are rare, so that
 // processors sleep between them: above what a plain veth pair takes in the same run.
 type Sparse struct {
 	// Rate is the round trips a second and pair, over the Pairs nearest pairs of azure8 at sparseScale.

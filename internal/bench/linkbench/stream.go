@@ -95,7 +95,7 @@ func (b *bench) measureLong(ctx context.Context) (err error) {
 	return nil
 }
 
-// streamBuffer is what is written and read at a time, the same as iperf3 does.
+// streamBuffer is the size of a read or write, as in iperf3.
 const streamBuffer = 128 << 10
 
 // congestionControl is what Linux uses unless told otherwise. BBR, which some machines are told to

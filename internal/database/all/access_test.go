@@ -73,7 +73,7 @@ func (s secured) issue(dir, host string) {
 
 func (s secured) file(name string) string { return filepath.Join(s.dir, name) }
 
-// access logs in with all that the server requires.
+// access returns a login with everything that the server requires.
 func (s secured) access() database.Access {
 	return database.Access{
 		User: s.user, Password: database.PasswordSpec{Env: passwordVariable},
@@ -162,12 +162,12 @@ func (s secured) check(newDatabase func() database.Database, addr string) {
 	}
 
 	scratch, c = start("killed")
-	if err := scratch.Release(context.WithoutCancel(t.Context())); err != nil { // as the kernel does when the process dies
+	if err := scratch.Release(context.WithoutCancel(t.Context())); err != nil { // as the kernel does when the process exits
 		t.Fatal(err)
 	}
 	table := c.Properties()[database.PropTable]
 	if text := s.read(filepath.Join(root, "killed", "table.json")); !strings.Contains(text, passwordVariable) || strings.Contains(text, s.password) {
-		t.Errorf("the scratch directory holds %s", text)
+		t.Errorf("the scratch directory still contains %s", text)
 	}
 	os.Unsetenv(passwordVariable)
 	sweep := func() ([]string, error) {
@@ -481,7 +481,7 @@ func TestClientsUseTLS(t *testing.T) {
 			serving.Go(func() {
 				_, err := s.external(a.New(), l.Addr().String(), s.access()).Start(ctx, database.Env{Scratch: t.TempDir()})
 				if err == nil {
-					t.Error("the server serves")
+					t.Error("the server accepts connections")
 				}
 			})
 			for found := false; !found; {

@@ -33,7 +33,7 @@ func TestRegistry(t *testing.T) {
 			}
 		}
 		if a.Suite.Alone && a.Suite.Waits {
-			t.Errorf("%s: its suite loads the machine, or it mostly waits", a.Name)
+			t.Errorf("%s: wrong class: the suite either loads the machine or mostly waits", a.Name)
 		}
 		conformance(t, a, filepath.Join("..", folder))
 	}
@@ -72,7 +72,7 @@ func TestUpgrades(t *testing.T) {
 		}
 		first, last := a.Recipes[0].Series, a.Recipes[len(a.Recipes)-1].Series
 		if len(u.Upgrades().Steps) == 0 && (u.Upgrades().Rule == "" || database.CheckUpgrade(d, last, first) == nil) {
-			t.Errorf("%s: no reason why there is no upgrade", a.Name)
+			t.Errorf("%s: no upgrade and no reason for that", a.Name)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestProtocols(t *testing.T) {
 		}
 	}
 	if d, ok := known.Protocol(""); ok {
-		t.Errorf("the client of no protocol is %v", d.Name())
+		t.Errorf("the client of an unknown protocol is %v", d.Name())
 	}
 }
 

@@ -40,7 +40,7 @@ func TestServersOfAnotherProtocol(t *testing.T) {
 				c, err := d.Start(ctx, database.Env{Scratch: dir})
 				t.Logf("%.1f s: %v", time.Since(began).Seconds(), err)
 				if err == nil {
-					t.Fatal(c.Stop(ctx), "the server serves")
+					t.Fatal(c.Stop(ctx), "the server accepts connections")
 				}
 				if ctx.Err() != nil || !strings.Contains(err.Error(), server) {
 					t.Errorf("the error does not name the server %s: %v", server, err)

@@ -43,7 +43,7 @@ var (
 	ErrOption = errors.New("invalid option of cassandra")
 	// ErrProperty marks a client property that cannot be used.
 	ErrProperty = errors.New("bad property")
-	// ErrSchema says that a cluster lacks the table or columns that a workload needs.
+	// ErrSchema means that a cluster lacks the table or columns that a workload needs.
 	ErrSchema = errors.New("the table is not there")
 )
 
@@ -157,7 +157,7 @@ func series() []string {
 	return names
 }
 
-// supported tells whether a version ("4.1", "4.1.10") is one of a series.
+// supported reports whether a version ("4.1", "4.1.10") belongs to a supported series.
 func supported(version string) bool {
 	return slices.ContainsFunc(series(), func(s string) bool { return version == s || strings.HasPrefix(version, s+".") })
 }
@@ -170,7 +170,7 @@ const (
 	jolokiaPattern = "jolokia-*-javaagent.jar"
 )
 
-// libraries is what of an installation a server is started with.
+// libraries are the files of an installation that a server is started with.
 type libraries struct {
 	java, classpath string
 	jamm, jolokia   string

@@ -62,7 +62,7 @@ func TestCopies(t *testing.T) {
 	copies([]string{"n1", "n2", "n3"})
 
 	if _, err := c.Leave(t.Context(), nodes[0], database.Graceful); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("the only seed left: %v", err)
+		t.Errorf("the only seed was allowed to leave: %v", err)
 	}
 	change, err := c.Leave(t.Context(), nodes[2], database.Abrupt)
 	if err != nil {
@@ -76,7 +76,7 @@ func TestCopies(t *testing.T) {
 		t.Errorf("count %d, %v; want %d", n, err, rows)
 	}
 	if _, err := c.Leave(t.Context(), nodes[1], database.Graceful); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("one of two members left, with two replicas: %v", err)
+		t.Errorf("one of two members was allowed to leave with two replicas: %v", err)
 	}
 	if err := c.Err(); err != nil {
 		t.Error(err)
@@ -102,7 +102,7 @@ func killJoiner(t *testing.T, c *cluster, node host.Host) {
 		t.Errorf("a join whose node was killed: %v", err)
 	}
 	if err := errors.Join(c.Ready(t.Context()), c.Err()); err != nil {
-		t.Errorf("the cluster is not as it was: %v", err)
+		t.Errorf("the cluster changed: %v", err)
 	}
 }
 
@@ -141,7 +141,7 @@ func checkTokens(t *testing.T, c *cluster, keys map[string]int) {
 	var token int64
 	for iter := s.Query("SELECT y_id, token(y_id) FROM usertable").IterContext(t.Context()); iter.Scan(&key, &token); {
 		if got := tokenOf(key); got != token {
-			t.Errorf("token of %s is %d, Cassandra says %d", key, got, token)
+			t.Errorf("token of %s is %d, want Cassandra's %d", key, got, token)
 		}
 	}
 }
@@ -174,12 +174,12 @@ func TestDataCenters(t *testing.T) {
 		member.Close()
 	}
 	if _, err := c.Leave(t.Context(), nodes[1], database.Graceful); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("the only member of a data centre left: %v", err)
+		t.Errorf("the only member of a data centre was allowed to leave: %v", err)
 	}
 	delete(p, PropSchema)
 	p["fieldcount"] = "13"
 	if _, err := d.Open(t.Context(), p); !errors.Is(err, ErrSchema) {
-		t.Errorf("error %v of a table that lacks columns", err)
+		t.Errorf("a table with missing columns: error %v", err)
 	}
 }
 
@@ -216,14 +216,14 @@ func TestFullDisk(t *testing.T) {
 		case <-c.Failed():
 			// The commit log is memory-mapped, so the system ends the process with a signal.
 			if err := c.Err(); !strings.Contains(err.Error(), "cassandra on n1") {
-				t.Errorf("error %v does not say which member ended", err)
+				t.Errorf("error %v does not name the member that exited", err)
 			}
 			if err := c.Ready(t.Context()); err == nil {
-				t.Error("it is ready without its only member")
+				t.Error("the cluster is ready without its only member")
 			}
 			return
 		case <-deadline:
-			t.Fatalf("nothing happened after %d inserts; the last one: %v", i, err)
+			t.Fatalf("no failure after %d inserts; last error: %v", i, err)
 		default:
 		}
 	}

@@ -100,7 +100,7 @@ func (c *cluster) checkBootstrap(ctx context.Context, m *member) error {
 	defer s.Close()
 	var state string
 	if err := s.Query("SELECT bootstrapped FROM system.local").ScanContext(ctx, &state); err != nil {
-		return fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+		return fmt.Errorf("querying cassandra on %s: %w", m.host.Name(), err)
 	}
 	if state != "COMPLETED" {
 		return fmt.Errorf("%w: its bootstrap is %s", errNoData, state)
@@ -110,7 +110,7 @@ func (c *cluster) checkBootstrap(ctx context.Context, m *member) error {
 	iter := ranges.IterContext(ctx)
 	iter.Scan(&full, &transient)
 	if err := iter.Close(); err != nil {
-		return fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+		return fmt.Errorf("querying cassandra on %s: %w", m.host.Name(), err)
 	}
 	if len(full) == 0 {
 		return errNoData

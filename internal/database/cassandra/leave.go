@@ -169,14 +169,14 @@ var errUnknownMember = errors.New("unknown member")
 func (m *member) findHostID(ctx context.Context, other *member) (string, error) {
 	var v struct{ EndpointWithPortToHostId map[string]string }
 	if err := m.jmx.read(ctx, storageService, &v, "EndpointWithPortToHostId"); err != nil {
-		return "", fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+		return "", fmt.Errorf("querying cassandra on %s: %w", m.host.Name(), err)
 	}
 	for endpoint, id := range v.EndpointWithPortToHostId {
 		if endpointAddress(endpoint) == other.host.Addr() {
 			return id, nil
 		}
 	}
-	return "", fmt.Errorf("asking %s for the identity of %s: %w", m.host.Name(), other.host.Name(), errUnknownMember)
+	return "", fmt.Errorf("querying %s for the identity of %s: %w", m.host.Name(), other.host.Name(), errUnknownMember)
 }
 
 // drainTimeout bounds a drain: a member that cannot flush its memory is stopped all the same.
@@ -260,7 +260,7 @@ func (c *cluster) checkHints(ctx context.Context) error {
 	for _, m := range members {
 		var v struct{ PendingHints []map[string]string }
 		if err := m.jmx.read(ctx, "org.apache.cassandra.hints:type=HintsService", &v, "PendingHints"); err != nil {
-			return fmt.Errorf("asking cassandra on %s for its hints: %w", m.Name(), err)
+			return fmt.Errorf("querying cassandra on %s for its hints: %w", m.Name(), err)
 		}
 		if len(v.PendingHints) > 0 {
 			return fmt.Errorf("%w: %s has hints for %d members", database.ErrNotReady, m.Name(), len(v.PendingHints))

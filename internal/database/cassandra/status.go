@@ -40,7 +40,7 @@ var viewAttributes = []string{"OperationMode", "NativeTransportRunning", "Schema
 func (m *member) queryView(ctx context.Context) (view, error) {
 	v := view{member: m}
 	if err := m.jmx.read(ctx, storageService, &v, viewAttributes...); err != nil {
-		return v, fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+		return v, fmt.Errorf("querying cassandra on %s: %w", m.host.Name(), err)
 	}
 	owners := make(map[string]float64, len(v.Owners))
 	for address, share := range v.Owners {
@@ -179,7 +179,7 @@ func (m *member) estimateRows(ctx context.Context) (int64, error) {
 		return 0, nil // it has no table yet
 	}
 	if err != nil {
-		return 0, fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+		return 0, fmt.Errorf("querying cassandra on %s: %w", m.host.Name(), err)
 	}
 	return v.Value, nil
 }

@@ -27,7 +27,7 @@ const fieldType = "blob"
 func (c *cluster) createTable(ctx context.Context) error {
 	s, err := c.openSession(c.All()[0], "")
 	if err != nil {
-		return fmt.Errorf("making the table: %w", err)
+		return fmt.Errorf("creating the table: %w", err)
 	}
 	defer s.Close()
 	columns := []string{quoteName(keyColumn) + " varchar PRIMARY KEY"}
@@ -39,7 +39,7 @@ func (c *cluster) createTable(ctx context.Context) error {
 		fmt.Sprintf("CREATE TABLE %s.%s (%s)", quoteName(defaultKeyspace), quoteName(defaultTable), strings.Join(columns, ", ")),
 	} {
 		if err := s.Query(statement).ExecContext(ctx); err != nil {
-			return fmt.Errorf("making the table: %s: %w", statement, err)
+			return fmt.Errorf("creating the table: %s: %w", statement, err)
 		}
 	}
 	return nil
@@ -60,15 +60,15 @@ func (c *cluster) replicationCQL() string {
 
 func quoteName(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// Clear implements database.Cluster. Every member must be up: one that is down would bring rows back.
+// Clear implements database.Cluster. Every member must be up, because a member that is down would bring rows back.
 func (c *cluster) Clear(ctx context.Context) error {
 	m, err := c.runningMember()
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	s, err := c.openSession(m, defaultKeyspace)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	defer s.Close()
 	if err := s.Query("TRUNCATE " + quoteName(defaultTable)).ExecContext(ctx); err != nil {
@@ -76,7 +76,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 		if errors.As(err, &dead) {
 			err = fmt.Errorf("every member must be up: %w", err)
 		}
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	return nil
 }
@@ -91,13 +91,13 @@ func (c *cluster) runningMember() (*member, error) {
 }
 
 const (
-	// countPage is how many rows a member reads at once while it counts.
+	// countPage is the page size of a member that counts rows.
 	countPage = 1000
-	// countAtOnce is how many ranges are counted by one member at the same time.
+	// countAtOnce is the number of ranges that one member counts at the same time.
 	countAtOnce = 4
 )
 
-// tokenRange is the part (from, to] of the ring. The first range starts at the least number.
+// tokenRange is the part (from, to] of the ring. The first range starts at the smallest number.
 type tokenRange struct {
 	from, to int64
 	owner    string // address of the member whose token to is
@@ -156,7 +156,7 @@ func (c *cluster) countSpans(ctx context.Context, m *member, share []tokenRange,
 			}
 			total.Add(n)
 			if err != nil {
-				return fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+				return fmt.Errorf("querying cassandra on %s: %w", m.host.Name(), err)
 			}
 			return nil
 		})
@@ -176,7 +176,7 @@ func (m *member) querySpans(ctx context.Context, s *gocql.Session) ([]tokenRange
 	owners := make(map[string][]string)
 	var tokens []string
 	if err := s.Query("SELECT tokens FROM system.local").ScanContext(ctx, &tokens); err != nil {
-		return nil, fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+		return nil, fmt.Errorf("querying cassandra on %s: %w", m.host.Name(), err)
 	}
 	owners[m.host.Addr()] = tokens
 	peers := s.Query("SELECT peer, tokens FROM system.peers_v2").IterContext(ctx)
@@ -184,7 +184,7 @@ func (m *member) querySpans(ctx context.Context, s *gocql.Session) ([]tokenRange
 		owners[peer] = slices.Clone(tokens)
 	}
 	if err := peers.Close(); err != nil {
-		return nil, fmt.Errorf("asking cassandra on %s: %w", m.host.Name(), err)
+		return nil, fmt.Errorf("querying cassandra on %s: %w", m.host.Name(), err)
 	}
 	return buildRing(owners)
 }
@@ -208,26 +208,26 @@ func buildRing(owners map[string][]string) ([]tokenRange, error) {
 	for i := range spans {
 		spans[i].from, from = from, spans[i].to
 	}
-	if from < math.MaxInt64 { // the end of the ring is the first one's again
+	if from < math.MaxInt64 { // the range after the last token belongs to the owner of the first range
 		spans = append(spans, tokenRange{from: from, to: math.MaxInt64, owner: spans[0].owner})
 	}
 	return spans, nil
 }
 
-// truncateTimeout is above Cassandra's own for TRUNCATE, 60 s, the longest there is.
+// truncateTimeout exceeds Cassandra's timeout for TRUNCATE, 60 s, the longest of its timeouts.
 const truncateTimeout = 70 * time.Second
 
 // startupTimeout bounds the first answers of a started member, which may be compacting.
 const startupTimeout = 30 * time.Second
 
-// dialer is a function as gocql's interface for connecting.
+// dialer adapts a function to gocql's Dialer interface.
 type dialer database.DialFunc
 
 func (d dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
 	return d(ctx, network, addr)
 }
 
-// openSession connects to one member alone, from its node. The caller closes the session.
+// openSession connects only to one member, from its node. The caller closes the session.
 func (c *cluster) openSession(m *member, keyspace string) (*gocql.Session, error) {
 	g := gocql.NewCluster(host.Listen(m.host))
 	g.Port = c.options.nativePort

@@ -118,7 +118,7 @@ func TestSettings(t *testing.T) {
 	}
 	for _, l := range slices.Concat(readLevels, writeLevels) {
 		if !strings.EqualFold(consistencyLevel(l).String(), l) {
-			t.Errorf("level %s is %v to the driver", l, consistencyLevel(l))
+			t.Errorf("level %s became %v in the driver", l, consistencyLevel(l))
 		}
 	}
 }
@@ -172,10 +172,10 @@ func TestRing(t *testing.T) {
 		t.Error(d)
 	}
 	if _, err := buildRing(map[string][]string{"a": {"x"}}); err == nil {
-		t.Error("no error for a token that is no number")
+		t.Error("no error for a token that is not a number")
 	}
 	if _, err := buildRing(nil); !errors.Is(err, database.ErrNotMember) {
-		t.Errorf("error %v for a ring without tokens", err)
+		t.Errorf("a ring without tokens: error %v", err)
 	}
 }
 
@@ -263,16 +263,16 @@ func TestConfiguration(t *testing.T) {
 	}
 	c.listen = c.addr
 	if strings.Contains(c.yaml(), "broadcast") {
-		t.Error("an address is announced that is the one that it listens at")
+		t.Error("the listen address is also announced")
 	}
 	c.listen = "172.18.0.2"
 	if _, ok := got["commitlog_sync_period"]; ok {
-		t.Error("commitlog_sync_period is given with commitlog_sync: group, which Cassandra refuses")
+		t.Error("commitlog_sync_period is set with commitlog_sync: group, which Cassandra rejects")
 	}
 	args := strings.Join(c.javaArguments(libraries{java: "java", classpath: "lib/*", jamm: "jamm.jar", jolokia: "jolokia.jar"}, 7*time.Second), " ")
 	for _, want := range []string{"-Xmx256m ", "-XX:+UseSerialGC", "-javaagent:jolokia.jar=host=172.18.0.2,port=7199,", "-Dcassandra.ring_delay_ms=7000 "} {
 		if !strings.Contains(args, want) {
-			t.Errorf("java's arguments lack %s: %s", want, args)
+			t.Errorf("the arguments of java lack %s: %s", want, args)
 		}
 	}
 }
@@ -295,7 +295,7 @@ func TestReplication(t *testing.T) {
 func TestProperty(t *testing.T) {
 	for name, want := range map[string]string{"Seoul": "Seoul", "São Paulo": `S\u00E3o\u0020Paulo`, `a\b=#`: `a\u005Cb\u003D\u0023`} {
 		if got := escapeProperty(name); got != want {
-			t.Errorf("%q is written %s, want %s", name, got, want)
+			t.Errorf("%q is formatted as %s, want %s", name, got, want)
 		}
 	}
 }
@@ -306,11 +306,11 @@ func TestDecode(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if err := decode([]byte(`{"status":404,"error":"no such bean"}`), &v); !errors.Is(err, errJMX) || !strings.Contains(err.Error(), "no such bean") {
-		t.Errorf("error %v of a refusal", err)
+		t.Errorf("a refusal gives error %v", err)
 	}
 	for _, bad := range []string{"", "<html>", `{"status":200,"value":7}`} {
 		if err := decode([]byte(bad), &v); err == nil {
-			t.Errorf("%q was taken for an answer", bad)
+			t.Errorf("%q was accepted as an answer", bad)
 		}
 	}
 }

@@ -28,27 +28,27 @@ client: {protocol: redis}
 
 func TestMistakes(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"nothing":           {"name: demo\n", "server is missing"},
-		"a key":             {minimalDefinition + "optoins: {}\n", `did you mean "options"?`},
-		"a template":        {strings.Replace(minimalDefinition, "echo 0", `echo {{.Adr}}`, 1), "there is no .Adr"},
-		"an option":         {strings.Replace(minimalDefinition, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `there is no "prot"`},
-		"a brace":           {strings.Replace(minimalDefinition, "echo 0", `"echo {{.Addr"`, 1), "unclosed action"},
-		"a step of nothing": {minimalDefinition + "form: [{on: first}]\n", "form[0]: a step needs run, until or stop"},
-		"a step of two":     {minimalDefinition + "form: [{run: a, until: b}]\n", "exclude each other"},
-		"a stop":            {minimalDefinition + "form: [{stop: true}]\n", "stop is allowed in leave only"},
-		"a place":           {minimalDefinition + "form: [{run: a, on: all}]\n", `"all" is not one of node, first, other, each`},
-		"no leave":          {minimalDefinition + "join: [{run: a}]\n", "join and leave need each other"},
-		"no client":         {strings.Replace(minimalDefinition, "{protocol: redis}", "{properties: {a: b}}", 1), "want a protocol or a program"},
-		"two clients":       {strings.Replace(minimalDefinition, "{protocol: redis}", "{protocol: redis, program: [a]}", 1), "exclude each other"},
-		"a pattern":         {minimalDefinition + "install: {pattern: v1}\n", "one group"},
-		"nodes":             {minimalDefinition + "can: {min_nodes: 3, max_nodes: 2}\n", "below min_nodes"},
-		"a file elsewhere":  {strings.Replace(minimalDefinition, "{start", "{files: {../x: y}, start", 1), "not below the node's directory"},
-		"a name":            {strings.Replace(minimalDefinition, "demo", "De mo", 1), "does not match"},
+		"nothing":                      {"name: demo\n", "server is missing"},
+		"a key":                        {minimalDefinition + "optoins: {}\n", `did you mean "options"?`},
+		"a template":                   {strings.Replace(minimalDefinition, "echo 0", `echo {{.Adr}}`, 1), "there is no .Adr"},
+		"an option":                    {strings.Replace(minimalDefinition, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `there is no "prot"`},
+		"a brace":                      {strings.Replace(minimalDefinition, "echo 0", `"echo {{.Addr"`, 1), "unclosed action"},
+		"an empty step":                {minimalDefinition + "form: [{on: first}]\n", "form[0]: a step needs run, until or stop"},
+		"a step with two actions":      {minimalDefinition + "form: [{run: a, until: b}]\n", "exclude each other"},
+		"a stop":                       {minimalDefinition + "form: [{stop: true}]\n", "stop is allowed in leave only"},
+		"a place":                      {minimalDefinition + "form: [{run: a, on: all}]\n", `"all" is not one of node, first, other, each`},
+		"no leave":                     {minimalDefinition + "join: [{run: a}]\n", "join and leave need each other"},
+		"no client":                    {strings.Replace(minimalDefinition, "{protocol: redis}", "{properties: {a: b}}", 1), "want a protocol or a program"},
+		"two clients":                  {strings.Replace(minimalDefinition, "{protocol: redis}", "{protocol: redis, program: [a]}", 1), "exclude each other"},
+		"a pattern":                    {minimalDefinition + "install: {pattern: v1}\n", "one group"},
+		"nodes":                        {minimalDefinition + "can: {min_nodes: 3, max_nodes: 2}\n", "below min_nodes"},
+		"a file outside the directory": {strings.Replace(minimalDefinition, "{start", "{files: {../x: y}, start", 1), "not below the node's directory"},
+		"a name":                       {strings.Replace(minimalDefinition, "demo", "De mo", 1), "does not match"},
 	} {
 		_, err := Parse("/dir/mydb.yaml", []byte(test.text))
 		var ps strict.Problems
 		if !errors.As(err, &ps) || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "mydb.yaml:") {
-			t.Errorf("%s: error %v, want one with a place that says %q", name, err, test.want)
+			t.Errorf("%s: error %v, want a position and %q", name, err, test.want)
 		}
 	}
 	if _, err := Parse("/dir/mydb.yaml", []byte(minimalDefinition)); err != nil {
@@ -100,7 +100,7 @@ func TestOptionsOfADefinition(t *testing.T) {
 		t.Errorf("fixed %v", fixed)
 	}
 	if db := parse(t, strings.Replace(minimalDefinition, "protocol: redis", "protocol: rediss", 1)); !errors.Is(db.Check(1, nil), ErrDefinition) {
-		t.Error("a protocol that nobody speaks was accepted")
+		t.Error("an unknown protocol was accepted")
 	}
 }
 
@@ -116,7 +116,7 @@ func TestFind(t *testing.T) {
 	text := minimalDefinition + "install: {programs: [demo-db], version: demo-db --version, advice: build it}\n"
 	_, err := parse(t, text).Find("", "")
 	if err == nil || advice.Of(err) != "build it" {
-		t.Errorf("error %v, advice %q where it is not", err, advice.Of(err))
+		t.Errorf("a missing program: error %v, advice %q", err, advice.Of(err))
 	}
 	in, err := parse(t, text).Find("", dir)
 	if err != nil || in.Version != "3.2.1" || in.Programs["demo-db"] != program || in.Dir != dir {
@@ -127,7 +127,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("found %+v, %v in PATH", in, err)
 	}
 	if _, err := parse(t, strings.Replace(text, "version: demo-db --version", "version: echo none", 1)).Find("", ""); err == nil {
-		t.Error("a version was found where there is none")
+		t.Error("found a version in a directory without programs")
 	}
 }
 
@@ -170,13 +170,13 @@ func TestKind(t *testing.T) {
 		t.Errorf("described: %v, %v", db, err)
 	}
 	if _, err := database.Describe(nil, "mydb.yaml", []byte(minimalDefinition)); !errors.Is(err, database.ErrUnknown) {
-		t.Errorf("error %v where nobody understands a description", err)
+		t.Errorf("a description without a parser: error %v", err)
 	}
 	if _, err := k.Open(t.Context(), map[string]string{PropProtocol: "gopher"}); !errors.Is(err, ErrProperty) {
-		t.Errorf("error %v of a protocol that nobody speaks", err)
+		t.Errorf("an unknown protocol: error %v", err)
 	}
 	if _, err := k.Open(t.Context(), map[string]string{PropProgram: "not JSON"}); !errors.Is(err, ErrProperty) {
-		t.Errorf("error %v of a program that is no list", err)
+		t.Errorf("a program that is not a list: error %v", err)
 	}
 }
 

@@ -37,7 +37,7 @@ func (h *httpRecords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(r.URL.Path, "/cut"):
 		panic(http.ErrAbortHandler)
 	case strings.HasSuffix(r.URL.Path, "/odd"):
-		_, _ = w.Write([]byte("<html>")) // the client has gone at worst
+		_, _ = w.Write([]byte("<html>")) // fails only if the client has gone
 		return
 	}
 	row, there := h.rows[r.URL.Path]
@@ -97,7 +97,7 @@ func httpServers(t *testing.T, n int, spread string) (load.Client, []*httpRecord
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close() }) // it never fails
+	t.Cleanup(func() { _ = c.Close() }) // Close never fails
 	return c, all
 }
 
@@ -106,10 +106,10 @@ func TestHTTP(t *testing.T) {
 	ctx := t.Context()
 	for _, key := range []string{"user1", "user2", "user/3 ?%", "user4", "user5", "user6"} {
 		if _, err := c.Read(ctx, "t", key, nil, nil); !errors.Is(err, load.ErrNotFound) {
-			t.Fatalf("read of nothing: %v", err)
+			t.Fatalf("read of a missing record: %v", err)
 		}
 		if err := c.Update(ctx, "t", key, []load.Field{{Name: "a", Value: []byte("x")}}); !errors.Is(err, load.ErrNotFound) {
-			t.Fatalf("update of nothing: %v", err)
+			t.Fatalf("update of a missing record: %v", err)
 		}
 		value := []byte{0, 0xff, '\n'}
 		if err := c.Insert(ctx, "t", key, []load.Field{{Name: "a", Value: value}, {Name: "b", Value: []byte("y")}}); err != nil {
@@ -128,17 +128,17 @@ func TestHTTP(t *testing.T) {
 	}
 	for i, s := range servers {
 		if len(s.rows) == 0 {
-			t.Errorf("server %d holds nothing", i)
+			t.Errorf("server %d has no records", i)
 		}
 	}
 	if _, err := c.Scan(ctx, "t", "user", 5, nil, nil); !errors.Is(err, load.ErrUnsupported) {
-		t.Errorf("scan of keys that are spread: %v", err)
+		t.Errorf("scan over several servers: %v", err)
 	}
 	if err := c.Delete(ctx, "t", "user1"); err != nil {
 		t.Error(err)
 	}
 	if err := c.Delete(ctx, "t", "user1"); !errors.Is(err, load.ErrNotFound) {
-		t.Errorf("delete of nothing: %v", err)
+		t.Errorf("delete of a missing record: %v", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestHTTPErrors(t *testing.T) {
 	}
 	var e *load.OpError
 	if err := gone.Insert(t.Context(), "t", "user1", nil); !errors.As(err, &e) || e.Outcome != load.NotDone || e.Class != "refused" {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("no server: %v", err)
 	}
 	for _, bad := range []map[string]string{{}, {PropServers: "a:b"}, {PropServers: "a:1", PropSpread: "wide"}, {"http.server": "a:1"}} {
 		bad[PropProtocol] = HTTPKV

@@ -89,7 +89,7 @@ func serveLines() {
 		case r.Op != "open":
 			a.Status = "not_found"
 		}
-		_ = out.Encode(a) // the reader has gone at worst
+		_ = out.Encode(a) // fails only if the reader has gone
 	}
 }
 
@@ -118,7 +118,7 @@ func TestProgram(t *testing.T) {
 	}
 	ctx := t.Context()
 	if _, err := c.Read(ctx, "t", "user1", nil, nil); !errors.Is(err, load.ErrNotFound) {
-		t.Errorf("read of nothing: %v", err)
+		t.Errorf("read of a missing record: %v", err)
 	}
 	value := []byte{0, 0xff, '\n'}
 	if err := c.Insert(ctx, "t", "user1", []load.Field{{Name: "a", Value: value}, {Name: "b", Value: []byte{}}}); err != nil {
@@ -140,13 +140,13 @@ func TestProgram(t *testing.T) {
 		t.Errorf("scan: %d, %v", n, err)
 	}
 	if _, err := c.Scan(ctx, "t", "user", 1000, nil, nil); !errors.Is(err, load.ErrUnsupported) {
-		t.Errorf("scan that is not supported: %v", err)
+		t.Errorf("unsupported scan: %v", err)
 	}
 	if err := c.Delete(ctx, "t", "user1"); err != nil {
 		t.Error(err)
 	}
 	if err := c.Delete(ctx, "t", "user1"); !errors.Is(err, load.ErrNotFound) {
-		t.Errorf("delete of nothing: %v", err)
+		t.Errorf("delete of a missing record: %v", err)
 	}
 	if err := errors.Join(c.Close(), c.Close()); err != nil {
 		t.Error(err)
@@ -178,7 +178,7 @@ func TestFailingProgram(t *testing.T) {
 		cancel()
 		var e *load.OpError
 		if !errors.As(err, &e) || e.Outcome != test.outcome || e.Class != test.class || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: %#v, %v; want %v %s that says %q", test.key, e, err, test.outcome, test.class, test.says)
+			t.Errorf("%s: %#v, %v; want %v %s with %q", test.key, e, err, test.outcome, test.class, test.says)
 		}
 		if err := c.Insert(t.Context(), "t", "user1", nil); err != nil {
 			t.Fatalf("after %s: %v", test.key, err)
@@ -189,7 +189,7 @@ func TestFailingProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Delete(t.Context(), "t", "nobody"); !errors.Is(err, errProtocol) {
-		t.Errorf("after an answer too many: %v", err)
+		t.Errorf("after an extra answer: %v", err)
 	}
 }
 
@@ -203,6 +203,6 @@ func TestUnopenableProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), builtins{}, map[string]string{PropProgram: string(text)}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v of a program that is not there", err)
+		t.Errorf("a missing program: error %v", err)
 	}
 }

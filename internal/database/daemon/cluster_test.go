@@ -20,13 +20,13 @@ func TestMembers(t *testing.T) {
 	l.Add(a)
 	l.Add(b)
 	if l.On("b") != b || l.On("c") != nil {
-		t.Errorf("on b is %v, on c %v", l.On("b"), l.On("c"))
+		t.Errorf("member on b is %v, on c %v", l.On("b"), l.On("c"))
 	}
 	before := l.All()
-	l.Drop(other) // of the same node, and none of these
+	l.Drop(other) // another member of the same node
 	l.Drop(a)
 	if l.On("a") != nil {
-		t.Error("a is there yet")
+		t.Error("a is still a member")
 	}
 	names := func(all []*part) (names []string) {
 		for _, p := range all {
@@ -56,7 +56,7 @@ func TestHold(t *testing.T) {
 	if m != a || err != nil {
 		t.Fatal(m, err)
 	}
-	busy("a is held")
+	busy("a is reserved")
 	release()
 	if release, err = l.Vacant("b"); err != nil {
 		t.Fatal(err)
@@ -64,13 +64,13 @@ func TestHold(t *testing.T) {
 	busy("b joins")
 	release()
 	if _, _, err := l.Hold("b"); !errors.Is(err, database.ErrNotMember) {
-		t.Errorf("holding what is no member: %v", err)
+		t.Errorf("reserving a node without a member: %v", err)
 	}
 	if _, err := l.Vacant("a"); !errors.Is(err, database.ErrMember) {
 		t.Errorf("joining a member: %v", err)
 	}
 	if _, release, err = l.Hold("a"); err != nil {
-		t.Errorf("after refusals: %v", err)
+		t.Errorf("after refused changes: %v", err)
 	} else {
 		release()
 	}

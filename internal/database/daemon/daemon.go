@@ -32,7 +32,7 @@ import (
 var (
 	// ErrPortTaken means that another process listens on a port that a server needs.
 	ErrPortTaken = errors.New("the port is taken")
-	// ErrEnded means that a server process ended by itself.
+	// ErrEnded means that a server process exited unexpectedly.
 	ErrEnded = errors.New("ended by itself")
 	// ErrStopped means that the set was stopped and starts no more servers.
 	ErrStopped = errors.New("the cluster was stopped")
@@ -202,7 +202,7 @@ func (d *Daemon) Halt(ctx context.Context, manner database.Manner) error {
 	return d.Stop(ctx)
 }
 
-// AwaitEnd waits until a process marked as Leaving ends by itself. After patience it is stopped.
+// AwaitEnd waits until a process marked as Leaving exits on its own. After patience it is stopped.
 func (d *Daemon) AwaitEnd(ctx context.Context, patience time.Duration) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()

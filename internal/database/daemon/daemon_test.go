@@ -53,7 +53,7 @@ func saidUp(h host.Host, starts int) func(context.Context) error {
 	return func(context.Context) error {
 		text, err := os.ReadFile(filepath.Join(h.Dir(), "demo.log"))
 		if err == nil && strings.Count(string(text), "up\n") < starts {
-			err = errors.New("it has said nothing")
+			err = errors.New("the server printed nothing")
 		}
 		return err
 	}
@@ -82,7 +82,7 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("logs %v", logs)
 	}
 	if _, err := s.Start(t.Context(), nodes[0], server(nodes[0], forever)); !errors.Is(err, ErrStopped) {
-		t.Errorf("error %v of a start after the stop", err)
+		t.Errorf("starting after the stop: error %v", err)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestEndsOfAServer(t *testing.T) {
 			d.MarkLeaving()
 			return syscall.Kill(d.PID(), syscall.SIGTERM)
 		}, false},
-		"killed by somebody": {func(_ *testing.T, d *Daemon) error { return syscall.Kill(d.PID(), syscall.SIGKILL) }, true},
+		"killed by a foreign process": {func(_ *testing.T, d *Daemon) error { return syscall.Kill(d.PID(), syscall.SIGKILL) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), testhost.Loopback(t, 1)[0]
@@ -118,20 +118,20 @@ func TestEndsOfAServer(t *testing.T) {
 			err := s.Err()
 			if !test.fail {
 				if err != nil {
-					t.Errorf("it counts as a failure: %v", err)
+					t.Errorf("a requested stop counts as a failure: %v", err)
 				}
 				return
 			}
 			for _, want := range []string{"demo on n1", "killed", "the last word"} {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %v does not say %q", err, want)
+					t.Errorf("error %v does not contain %q", err, want)
 				}
 			}
 			if !errors.Is(err, ErrEnded) {
 				t.Errorf("error %v", err)
 			}
 			if err := s.Await(t.Context(), func(context.Context) error { return errors.New("no") }); !errors.Is(err, ErrEnded) {
-				t.Errorf("waiting for a set that failed: %v", err)
+				t.Errorf("waiting for a failed set: %v", err)
 			}
 		})
 	}
@@ -155,10 +155,10 @@ func TestJoining(t *testing.T) {
 	}
 	<-lost.Done()
 	if err := lost.Await(t.Context(), time.Minute, saidUp(nodes[1], 2)); !errors.Is(err, ErrEnded) {
-		t.Errorf("error %v of one that was lost while joining", err)
+		t.Errorf("a server lost while joining: error %v", err)
 	}
 	if err := lost.ConfirmMember(); !errors.Is(err, ErrEnded) {
-		t.Errorf("error %v of one that was lost before it had joined", err)
+		t.Errorf("a server lost before it had joined: error %v", err)
 	}
 	if err := errors.Join(member.ConfirmMember(), s.Err()); err != nil {
 		t.Error(err)
@@ -206,11 +206,11 @@ func TestAwaitGivesUp(t *testing.T) {
 		is      error
 		says    []string
 	}{
-		"it dies":                    {"echo oh; exit 3", never, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
-		"it dies without an answer":  {"echo oh; exit 3", unanswered, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
-		"it ends well":               {"exit 0", never, time.Minute, ErrEnded, []string{"exit status 0"}},
-		"it is late":                 {"echo still thinking; " + forever, never, 300 * time.Millisecond, database.ErrNotReady, []string{"still thinking", "not yet"}},
-		"it is late with the answer": {forever, unanswered, 300 * time.Millisecond, database.ErrNotReady, []string{"up"}},
+		"the server fails":                   {"echo oh; exit 3", never, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
+		"the server exits without an answer": {"echo oh; exit 3", unanswered, time.Minute, ErrEnded, []string{"exit status 3", "oh"}},
+		"the server exits with 0":            {"exit 0", never, time.Minute, ErrEnded, []string{"exit status 0"}},
+		"the server is late":                 {"echo still thinking; " + forever, never, 300 * time.Millisecond, database.ErrNotReady, []string{"still thinking", "not yet"}},
+		"the answer is late":                 {forever, unanswered, 300 * time.Millisecond, database.ErrNotReady, []string{"up"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), testhost.Loopback(t, 1)[0]
@@ -221,12 +221,12 @@ func TestAwaitGivesUp(t *testing.T) {
 			}
 			for _, want := range append(test.says, "demo", "n1") {
 				if !strings.Contains(err.Error(), want) {
-					t.Errorf("error %v does not say %q", err, want)
+					t.Errorf("error %v does not contain %q", err, want)
 				}
 			}
 		})
 	}
-	t.Run("nobody waits any more", func(t *testing.T) {
+	t.Run("canceled", func(t *testing.T) {
 		s, h := newSet(t), testhost.Loopback(t, 1)[0]
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -234,7 +234,7 @@ func TestAwaitGivesUp(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		if err := s.Await(ctx, never); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v of the set", err)
+			t.Errorf("the set returned error %v", err)
 		}
 	})
 }
@@ -251,7 +251,7 @@ func TestPortTaken(t *testing.T) {
 		t.Errorf("error %v, advice %q", err, advice.Of(err))
 	}
 	if len(s.RunningOn("n1")) > 0 {
-		t.Error("it was started")
+		t.Error("the server was started")
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 	ChangeTimeout = 5 * time.Minute
 	// QueryTimeout bounds one query to one member.
 	QueryTimeout = 5 * time.Second
-	// leaveTimeout is how long a removed member has to notice and to end by itself.
+	// leaveTimeout is the time for a removed member to detect its removal and to exit on its own.
 	leaveTimeout = 5 * time.Second
 )
 
@@ -170,7 +170,7 @@ func (v Votes) Check() error {
 	}
 	for _, need := range []struct{ have, of int }{{agree, v.All}, {v.Others, left}} {
 		if 2*need.have <= need.of {
-			return fmt.Errorf("%w: %d of %d votes would be left, which is no majority", database.ErrFixed, need.have, need.of)
+			return fmt.Errorf("%w: %d of %d votes would be left, which is not a majority", database.ErrFixed, need.have, need.of)
 		}
 	}
 	return nil

@@ -24,16 +24,16 @@ var (
 func TestPersist(t *testing.T) {
 	lost := errors.New("the cluster is lost")
 	for name, c := range map[string]struct {
-		answers []error
-		asked   int
-		want    error
+		answers  []error
+		attempts int
+		want     error
 	}{
-		"granted":            {[]error{nil, errRefused}, 1, nil},
-		"granted in the end": {[]error{errNotYet, errNotYet, nil, errRefused}, 3, nil},
-		"refused":            {[]error{errNotYet, errRefused, nil}, 2, errRefused},
-		"given up":           {[]error{errNotYet, errNotYet}, 2, lost},
+		"granted":         {[]error{nil, errRefused}, 1, nil},
+		"granted finally": {[]error{errNotYet, errNotYet, nil, errRefused}, 3, nil},
+		"refused":         {[]error{errNotYet, errRefused, nil}, 2, errRefused},
+		"given up":        {[]error{errNotYet, errNotYet}, 2, lost},
 	} {
-		asked := 0
+		attempts := 0
 		wait := func(ctx context.Context, ask func(context.Context) error) error {
 			for range c.answers {
 				if ask(ctx) == nil {
@@ -47,11 +47,11 @@ func TestPersist(t *testing.T) {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Errorf("%s: a question without an end", name)
 			}
-			asked++
-			return c.answers[asked-1]
+			attempts++
+			return c.answers[attempts-1]
 		})
-		if !errors.Is(err, c.want) || asked != c.asked {
-			t.Errorf("%s: asked %d times, %v", name, asked, err)
+		if !errors.Is(err, c.want) || attempts != c.attempts {
+			t.Errorf("%s: %d attempts, %v", name, attempts, err)
 		}
 	}
 }
@@ -98,16 +98,16 @@ func TestRunning(t *testing.T) {
 func TestLeave(t *testing.T) {
 	for name, c := range map[string]struct {
 		manner  database.Manner
-		fails   string // the step
+		fails   string // failing step
 		want    []string
-		running bool // afterwards
+		running bool // whether the server runs afterwards
 	}{
-		"graceful":            {database.Graceful, "", []string{"may go", "yield", "remove", "forgotten", "drop"}, false},
-		"abrupt":              {database.Abrupt, "", []string{"may go", "remove", "forgotten", "drop"}, false},
-		"it may not":          {database.Graceful, "may go", []string{"may go"}, true},
-		"it may not abruptly": {database.Abrupt, "may go", []string{"may go"}, true},
-		"it leads on":         {database.Graceful, "yield", []string{"may go", "yield"}, true},
-		"it is not removed":   {database.Graceful, "remove", []string{"may go", "yield", "remove"}, true},
+		"graceful":                     {database.Graceful, "", []string{"may go", "yield", "remove", "forgotten", "drop"}, false},
+		"abrupt":                       {database.Abrupt, "", []string{"may go", "remove", "forgotten", "drop"}, false},
+		"it may not":                   {database.Graceful, "may go", []string{"may go"}, true},
+		"it may not abruptly":          {database.Abrupt, "may go", []string{"may go"}, true},
+		"the leader did not step down": {database.Graceful, "yield", []string{"may go", "yield"}, true},
+		"the member was not removed":   {database.Graceful, "remove", []string{"may go", "yield", "remove"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			node := testhost.Loopback(t, 1)[0]
@@ -135,16 +135,16 @@ func TestLeave(t *testing.T) {
 				Yield: of("yield"), Forgotten: of("forgotten"),
 				Remove: func(_ context.Context, m *member) error {
 					if m.Server().Running() != (c.manner == database.Graceful) {
-						t.Errorf("running %t when it is removed", m.Server().Running())
+						t.Errorf("running %t at the removal", m.Server().Running())
 					}
 					if err := step("remove"); err != nil {
 						return err
 					}
-					return m.Server().Kill() // as it ends itself, once it notices
+					return m.Server().Kill() // as the server exits once it detects its removal
 				},
 				Drop: func(m *member) error {
 					if m.Server().Running() {
-						t.Error("it is forgotten while it runs")
+						t.Error("the member was dropped while its server runs")
 					}
 					return step("drop")
 				},
@@ -172,12 +172,12 @@ func TestForgotten(t *testing.T) {
 	cluster := daemon.NewCluster[*member]("demo", database.Env{})
 	m := start(t, &cluster.Servers, node)
 	cluster.Add(m)
-	asked := 0
+	attempts := 0
 	steps := daemon.QuorumSteps[*member]{
 		Check:  func(context.Context, *member, database.Manner) error { return nil },
 		Remove: func(context.Context, *member) error { return nil },
 		Forgotten: func(context.Context, *member) error {
-			if asked++; asked < 3 {
+			if attempts++; attempts < 3 {
 				return errNotYet
 			}
 			return m.Server().Kill()
@@ -186,8 +186,8 @@ func TestForgotten(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := daemon.LeaveQuorum(ctx, cluster, node, database.Graceful, steps); err != nil || asked != 3 {
-		t.Errorf("asked %d times, %v", asked, err)
+	if _, err := daemon.LeaveQuorum(ctx, cluster, node, database.Graceful, steps); err != nil || attempts != 3 {
+		t.Errorf("%d attempts, %v", attempts, err)
 	}
 	if err := cluster.Servers.Kill(); err != nil {
 		t.Error(err)
@@ -201,17 +201,17 @@ func TestVotes(t *testing.T) {
 		why   string
 	}{
 		{daemon.Votes{All: 1, Own: 1, Others: 0, Helps: true}, false, "the last one"},
-		{daemon.Votes{All: 2, Own: 1, Others: 1, Helps: true}, true, "both agree, and one is all of one"},
+		{daemon.Votes{All: 2, Own: 1, Others: 1, Helps: true}, true, "both agree, one of one is left"},
 		{daemon.Votes{All: 2, Own: 1, Others: 1}, false, "one of two cannot agree"},
 		{daemon.Votes{All: 3, Own: 1, Others: 2, Helps: true}, true, "all serve"},
-		{daemon.Votes{All: 3, Own: 1, Others: 2}, true, "two of three agree without it"},
+		{daemon.Votes{All: 3, Own: 1, Others: 2}, true, "two of three agree without the member"},
 		{daemon.Votes{All: 3, Own: 1, Others: 1, Helps: true}, false, "two of three agree, but one of two is left"},
 		{daemon.Votes{All: 4, Own: 1, Others: 2, Helps: true}, true, "three of four agree, two of three are left"},
 		{daemon.Votes{All: 4, Own: 1, Others: 2}, false, "two of four cannot agree"},
 		{daemon.Votes{All: 5, Own: 1, Others: 3}, true, "three of five agree, three of four are left"},
 		{daemon.Votes{All: 5, Own: 1, Others: 2, Helps: true}, false, "three of five agree, but two of four are left"},
-		{daemon.Votes{All: 3, Own: 0, Others: 2}, true, "it has no vote"},
-		{daemon.Votes{All: 3, Own: 0, Others: 1}, false, "it has no vote, and there is no majority anyway"},
+		{daemon.Votes{All: 3, Own: 0, Others: 2}, true, "the member has no vote"},
+		{daemon.Votes{All: 3, Own: 0, Others: 1}, false, "the member has no vote and there is no majority"},
 	} {
 		err := c.votes.Check()
 		if c.may != (err == nil) || err != nil && !errors.Is(err, database.ErrFixed) {

@@ -15,7 +15,7 @@ func TestSeat(t *testing.T) {
 	s, h := newSet(t), testhost.Loopback(t, 1)[0]
 	var seat Seat
 	if seat.Server() != nil || seat.Halted() {
-		t.Errorf("an empty one has %v, halted %t", seat.Server(), seat.Halted())
+		t.Errorf("an empty seat has %v, halted %t", seat.Server(), seat.Halted())
 	}
 	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
 		d := start1(t, s, h, forever)
@@ -34,7 +34,7 @@ func TestSeat(t *testing.T) {
 	}
 	var empty Seat
 	if err := empty.Halt(t.Context(), database.Abrupt); err != nil || !empty.Halted() {
-		t.Errorf("an empty one: halted %t, %v", empty.Halted(), err)
+		t.Errorf("an empty seat: halted %t, %v", empty.Halted(), err)
 	}
 }
 
@@ -47,15 +47,15 @@ func TestEnd(t *testing.T) {
 		script   string
 		patience time.Duration
 	}{
-		"by itself":             {t.Context(), "exit 0", time.Minute},
-		"by itself, with a no":  {t.Context(), "exit 3", time.Minute},
-		"not by itself":         {t.Context(), forever, time.Millisecond},
-		"nobody waits any more": {gone, forever, time.Minute},
+		"by itself":                    {t.Context(), "exit 0", time.Minute},
+		"on its own, with exit code 1": {t.Context(), "exit 3", time.Minute},
+		"not on its own":               {t.Context(), forever, time.Millisecond},
+		"canceled":                     {gone, forever, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, h := newSet(t), testhost.Loopback(t, 1)[0]
 			spec := server(h, c.script)
-			spec.Joining = true // its end is no failure, also before Leaving
+			spec.Joining = true // its exit is not a failure, also before Leaving
 			d, err := s.Start(t.Context(), h, spec)
 			if err != nil {
 				t.Fatal(err)
@@ -65,7 +65,7 @@ func TestEnd(t *testing.T) {
 				t.Errorf("running %t, %v", d.Running(), err)
 			}
 			if err := s.Err(); err != nil {
-				t.Errorf("it counts as a failure: %v", err)
+				t.Errorf("a requested stop counts as a failure: %v", err)
 			}
 		})
 	}
@@ -89,6 +89,6 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if _, err := s.Start(t.Context(), nodes[0], server(nodes[0], forever)); !errors.Is(err, ErrStopped) {
-		t.Errorf("error %v of a start after the end", err)
+		t.Errorf("starting after the end: error %v", err)
 	}
 }

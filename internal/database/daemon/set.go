@@ -71,7 +71,7 @@ func (s *Set) Fail(err error) {
 	}
 }
 
-// Failed is closed when a server has ended by itself.
+// Failed is closed when a server has exited unexpectedly.
 func (s *Set) Failed() chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Set) Failed() chan struct{} {
 	return s.failed
 }
 
-// Err returns how the first server ended by itself, nil if none has.
+// Err returns the error of the first server that exited unexpectedly, nil if none did.
 func (s *Set) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

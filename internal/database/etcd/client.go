@@ -43,7 +43,7 @@ type client struct {
 	current        int // the endpoint in use
 	preferredAfter time.Time
 	preferredWait  time.Duration
-	lastLearned    time.Time // when it asked last who there is
+	lastLearned    time.Time // time of the last request for the members
 
 	mu    sync.Mutex
 	addrs []string // preferred first; more are learnt
@@ -249,7 +249,7 @@ func dialMember(addr string, dial database.DialFunc, login database.Login) (*cli
 		Logger: zap.NewNop(),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("making a client of etcd at %s: %w", addr, err)
+		return nil, fmt.Errorf("creating a client of etcd at %s: %w", addr, err)
 	}
 	return c, nil
 }

@@ -37,7 +37,7 @@ func TestClusterOfFive(t *testing.T) {
 			t.Errorf("member %+v", m)
 		}
 		if m.Share != 1 {
-			t.Errorf("member %+v does not hold everything", m)
+			t.Errorf("member %+v lacks records", m)
 		}
 	}
 	if len(members) != 5 || leaders != 1 {
@@ -88,7 +88,7 @@ func TestRecords(t *testing.T) {
 			"read":   func() error { _, err := client.Read(ctx, "usertable", "user07", nil, nil); return err }(),
 		} {
 			if !errors.Is(err, load.ErrNotFound) {
-				t.Errorf("%s of what is not there: %v", what, err)
+				t.Errorf("%s of a missing record: %v", what, err)
 			}
 		}
 		for name, count := range map[string]func() (int64, error){
@@ -130,7 +130,7 @@ func TestClearForgets(t *testing.T) {
 		}
 	}
 	if _, err := m.admin.Get(ctx, recordKey("usertable", "user1"), clientv3.WithRev(before.Header.Revision)); !errors.Is(err, rpctypes.ErrCompacted) {
-		t.Errorf("reading the table as it was before it was emptied: %v", err)
+		t.Errorf("reading the version before the table was cleared: %v", err)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestConcurrentUpdates(t *testing.T) {
 					err := client.Update(t.Context(), "", "user1", f)
 					var e *load.OpError
 					if errors.As(err, &e) && e.Class == classConflict {
-						continue // certainly not done
+						continue // not applied
 					}
 					if err != nil {
 						t.Error(err)
@@ -197,7 +197,7 @@ func TestResize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := one.Read(ctx, "", "user7", nil, nil); err != nil || text(got) != "field0=a" {
-		t.Errorf("the new member holds %q, %v", text(got), err)
+		t.Errorf("the new member has %q, %v", text(got), err)
 	}
 	if err := one.Close(); err != nil {
 		t.Error(err)
@@ -217,7 +217,7 @@ func TestResize(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = c.Leave(ctx, c.All()[0].host, database.Abrupt); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("a member was lost that the majority needs: %v", err)
+		t.Errorf("a member needed for the majority was removed as lost: %v", err)
 	}
 	if n, err := c.Count(ctx); err != nil || n != 50 {
 		t.Errorf("%d rows, %v", n, err)
@@ -227,7 +227,7 @@ func TestResize(t *testing.T) {
 	}
 	if _, err := client.Read(ctx, "", "user7", nil, nil); err != nil {
 		if _, err = client.Read(ctx, "", "user7", nil, nil); err != nil { // the first may be in doubt
-			t.Errorf("the client does not find the members that are left: %v", err)
+			t.Errorf("the client does not find the remaining members: %v", err)
 		}
 	}
 }
@@ -264,7 +264,7 @@ func TestHaltAndRevive(t *testing.T) {
 				t.Errorf("members %+v, %v", members, err)
 			}
 			if _, err := c.Leave(ctx, nodes[1], database.Graceful); !errors.Is(err, database.ErrFixed) {
-				t.Errorf("a member left that the majority needs: %v", err)
+				t.Errorf("a member needed for the majority was allowed to leave: %v", err)
 			}
 			if err := c.Revive(ctx, nodes[0]); err != nil {
 				t.Fatal(err)
@@ -278,7 +278,7 @@ func TestHaltAndRevive(t *testing.T) {
 			}
 			defer one.Close()
 			if _, err := one.Read(ctx, "", "user2", nil, nil); err != nil {
-				t.Errorf("the revived member lacks what it missed: %v", err)
+				t.Errorf("the revived member lacks the missed writes: %v", err)
 			}
 			if err := c.Err(); err != nil {
 				t.Errorf("a halted member counts as failed: %v", err)
@@ -322,7 +322,7 @@ func TestNoMajority(t *testing.T) {
 	}
 	if _, err := d.Open(t.Context(), map[string]string{PropEndpoints: c.On("n2").addr}); !errors.As(err, &e) ||
 		e.Outcome != load.NotDone || e.Class != "refused" {
-		t.Errorf("opening where nobody listens: %v", err)
+		t.Errorf("opening without a listener: %v", err)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestKilledMember(t *testing.T) {
 	select {
 	case <-c.Failed():
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody noticed")
+		t.Fatal("the failure was not reported")
 	}
 	if err := c.Err(); !errors.Is(err, daemon.ErrEnded) || !strings.Contains(err.Error(), "n2") {
 		t.Errorf("error %v does not name the node", err)
@@ -349,7 +349,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	defer l.Close()
 	if _, err = tryCluster(t, New(), nodes, nil); !errors.Is(err, daemon.ErrPortTaken) || !strings.Contains(err.Error(), "n2") {
-		t.Errorf("error %v does not say whose port is taken", err)
+		t.Errorf("error %v does not name the node whose port is in use", err)
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 	// stopGrace is the time between SIGTERM and SIGKILL, in which a member hands over its leadership.
 	stopGrace = 10 * time.Second
 
-	// States of a cluster as a member is told when it starts on an empty directory.
+	// States of a cluster that a member is given when it starts on an empty directory.
 	stateNew      = "new"
 	stateExisting = "existing"
 )
@@ -33,7 +33,7 @@ type member struct {
 	addr string // for clients
 	// admin talks to it from its own node.
 	admin *clientv3.Client
-	// patience bounds a read that has to be agreed on. A new leader drops those that
+	// patience bounds a linearizable read. A new leader drops those that
 	// come before its first entry is agreed on, and its member does not ask again.
 	readTimeout time.Duration
 
@@ -94,7 +94,7 @@ func (m *member) queryStatus(ctx context.Context) (*clientv3.StatusResponse, err
 	defer cancel()
 	s, err := m.admin.Status(ctx, m.addr)
 	if err != nil {
-		return nil, fmt.Errorf("asking etcd on %s: %w", m.host.Name(), err)
+		return nil, fmt.Errorf("querying etcd on %s: %w", m.host.Name(), err)
 	}
 	m.id.Store(s.Header.MemberId)
 	return s, nil

@@ -82,7 +82,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	}
 	got, err := m.admin.Get(ctx, recordKey("", ""), clientv3.WithRange(tableEnd("")), clientv3.WithCountOnly())
 	if err != nil {
-		return 0, fmt.Errorf("counting rows: asking etcd on %s: %w", m.host.Name(), err)
+		return 0, fmt.Errorf("counting rows: querying etcd on %s: %w", m.host.Name(), err)
 	}
 	return got.Count, nil
 }
@@ -93,10 +93,10 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	m, err := c.findServing(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	fail := func(err error) error {
-		return fmt.Errorf("emptying the table: asking etcd on %s: %w", m.host.Name(), err)
+		return fmt.Errorf("clearing the table: querying etcd on %s: %w", m.host.Name(), err)
 	}
 	gone, err := m.admin.Delete(ctx, recordKey("", ""), clientv3.WithRange(tableEnd("")))
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *cluster) Clear(ctx context.Context) error {
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
 	one := newClient(ctx, settings{serializable: true, timeout: defaultTimeout}, host.Dialer(m.host, adminTimeout))
 	one.singleMember, one.addrs, one.conns = true, []string{m.addr}, make([]*clientv3.Client, 1)
@@ -126,7 +126,7 @@ func findListed(ctx context.Context, from *member, peerURL string) (*etcdserverp
 	defer cancel()
 	list, err := from.admin.MemberList(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking etcd on %s for the members: %w", from.host.Name(), err)
+		return nil, fmt.Errorf("querying etcd on %s for the members: %w", from.host.Name(), err)
 	}
 	for _, m := range list.Members {
 		if slices.Contains(m.PeerURLs, peerURL) {

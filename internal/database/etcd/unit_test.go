@@ -135,7 +135,7 @@ func FuzzRecord(f *testing.F) {
 		}
 		again, err := d.fields(nil, appendRecord(nil, fields), nil)
 		if err != nil || cmp.Diff(fields, again) != "" {
-			t.Errorf("%q is read as %v, then as %v, %v", value, fields, again, err)
+			t.Errorf("%q was parsed as %v, then as %v, %v", value, fields, again, err)
 		}
 	})
 }
@@ -163,7 +163,7 @@ func TestLeader(t *testing.T) {
 		t.Errorf("%s leads the emptied cluster", got)
 	}
 	if _, err := New().Start(ctx, database.Env{Nodes: nodes, Options: database.Options{"leader": "n9"}}); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "n1, n2, n3") {
-		t.Errorf("a leader that is no node: %v", err)
+		t.Errorf("an unknown node as leader: %v", err)
 	}
 }
 

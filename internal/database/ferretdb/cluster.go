@@ -59,7 +59,7 @@ func (c *cluster) start(ctx context.Context) error {
 		return fmt.Errorf("emptying the directory of ferretdb: %w", err)
 	}
 	if err := c.node.Files().MakeDir(ctx, filepath.Join(c.dir(), "data")); err != nil {
-		return fmt.Errorf("making the directory of ferretdb: %w", err)
+		return fmt.Errorf("creating the directory of ferretdb: %w", err)
 	}
 	c.ReportProgress("starting ferretdb on %s", c.node.Name())
 	if err := c.startBackend(ctx); err != nil {

@@ -34,22 +34,22 @@ func TestClientSurvivesDeadlineAndLostMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := connections()
-	<-time.After(1200 * time.Millisecond) // both the deadline and the time after which a connection is looked at
+	<-time.After(1200 * time.Millisecond) // longer than the deadline and the time after which an idle connection is checked
 	if err := client.Update(t.Context(), "", "user1", record); err != nil {
 		t.Fatal(err)
 	}
 	if after := connections(); after != before {
-		t.Errorf("a connection that rested was made again: %s connections, then %s", before, after)
+		t.Errorf("an idle connection was replaced: %s connections, then %s", before, after)
 	}
 	if err := c.Halt(t.Context(), nodes[0], database.Graceful); err != nil {
 		t.Fatal(err)
 	}
 	<-time.After(1200 * time.Millisecond)
 	if err := client.Update(t.Context(), "", "user1", record); err != nil {
-		t.Errorf("after its member had gone: %v, want the next member to be asked", err)
+		t.Errorf("after the loss of its member: %v, want a request to the next member", err)
 	}
 	if _, err := client.Read(t.Context(), "", "user2", nil, nil); !errors.Is(err, load.ErrNotFound) {
-		t.Errorf("read of nothing: %v", err)
+		t.Errorf("read of a missing record: %v", err)
 	}
 }
 
@@ -100,6 +100,6 @@ func TestConflict(t *testing.T) {
 			t.Errorf("the loser's error: %v", err)
 		}
 	default:
-		t.Error("no write was in conflict")
+		t.Error("no write had a conflict")
 	}
 }

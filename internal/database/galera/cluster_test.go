@@ -24,10 +24,10 @@ import (
 
 func fields(v string) []load.Field { return []load.Field{{Name: "field0", Value: []byte(v)}} }
 
-// TestMembership takes a cluster through every way in which a member comes and goes.
+// TestMembership lets members join, leave, halt and return in every way.
 func TestMembership(t *testing.T) {
 	nodes := testhost.Loopback(t, 4)
-	g, c := startCluster(t, nodes[:3], nil) // with the timeouts that it has: shorter ones expire on a busy machine
+	g, c := startCluster(t, nodes[:3], nil) // with default timeouts: shorter ones expire on a busy machine
 	client := dbtest.Open(t, g, c.Properties())
 	rows := int64(0)
 	write := func() {
@@ -62,7 +62,7 @@ func TestMembership(t *testing.T) {
 			if err := c.Servers.Await(ctx, func(ctx context.Context) error {
 				n, err := own.Scan(ctx, "", "", 1<<20, nil, nil)
 				if err == nil && int64(n) != rows {
-					err = fmt.Errorf("%s holds %d rows; want %d", m.Node, n, rows)
+					err = fmt.Errorf("%s has %d rows; want %d", m.Node, n, rows)
 				}
 				return err
 			}); err != nil {
@@ -142,7 +142,7 @@ func TestWholeClusterHalted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, mysql.ErrBehind) || advice.Of(err) == "" {
-				t.Fatalf("revived from the member that is behind: %v", err)
+				t.Fatalf("revived from an outdated member: %v", err)
 			}
 			for _, n := range nodes {
 				if err := c.Revive(t.Context(), n); err != nil {
@@ -166,11 +166,11 @@ func TestRefusals(t *testing.T) {
 		do   func() error
 		want error
 	}{
-		"join of a member":         {func() error { _, err := c.Join(t.Context(), nodes[0]); return err }, database.ErrMember},
-		"leave of the last":        {func() error { _, err := c.Leave(t.Context(), nodes[0], database.Graceful); return err }, database.ErrFixed},
-		"leave of no member":       {func() error { _, err := c.Leave(t.Context(), nodes[1], database.Graceful); return err }, database.ErrNotMember},
-		"halt of no member":        {func() error { return c.Halt(t.Context(), nodes[1], database.Abrupt) }, database.ErrNotMember},
-		"revival of one that runs": {func() error { return c.Revive(t.Context(), nodes[0]) }, mysql.ErrRuns},
+		"join of a member":            {func() error { _, err := c.Join(t.Context(), nodes[0]); return err }, database.ErrMember},
+		"leave of the last":           {func() error { _, err := c.Leave(t.Context(), nodes[0], database.Graceful); return err }, database.ErrFixed},
+		"leave of a non-member":       {func() error { _, err := c.Leave(t.Context(), nodes[1], database.Graceful); return err }, database.ErrNotMember},
+		"halt of a non-member":        {func() error { return c.Halt(t.Context(), nodes[1], database.Abrupt) }, database.ErrNotMember},
+		"revival of a running member": {func() error { return c.Revive(t.Context(), nodes[0]) }, mysql.ErrRuns},
 		"join while another runs": {func() error {
 			_, release, err := c.Hold(nodes[0].Name())
 			if err != nil {
@@ -205,12 +205,12 @@ func TestPortTaken(t *testing.T) {
 	}
 	_, err = g.Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0], Installation: in})
 	if !errors.Is(err, daemon.ErrPortTaken) || !strings.Contains(err.Error(), "n2") {
-		t.Errorf("error %v does not say whose port is taken", err)
+		t.Errorf("error %v does not name the node whose port is in use", err)
 	}
 	if left, _ := filepath.Glob("/proc/[0-9]*/cwd"); true {
 		for _, p := range left {
 			if cwd, _ := os.Readlink(p); strings.HasPrefix(cwd, nodes[0].Dir()) {
-				t.Errorf("a process is left in %s", cwd)
+				t.Errorf("a process is still running in %s", cwd)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 	"skerry/internal/install"
 )
 
-// Name is how experiments call it.
+// Name is the name of the database in experiments.
 const Name = "galera"
 
 // memory is what a member takes with default options and a few thousand records.
@@ -31,7 +31,7 @@ const memory = 170 << 20
 // Galera is MariaDB with Galera as a database.
 type Galera struct{ mysql.Driver }
 
-// New returns it.
+// New returns the database.
 func New() *Galera { return &Galera{mysql.Driver{Kind: Name}} }
 
 var _ database.Database = (*Galera)(nil)
@@ -49,7 +49,7 @@ func (*Galera) Find(version, from string) (database.Installation, error) {
 	return database.Find(Recipes, version, from)
 }
 
-// About is what the laboratory and its documentation know of MariaDB with Galera.
+// About describes MariaDB with Galera for the lab and the documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Choices:  choices,

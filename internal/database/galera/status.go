@@ -21,7 +21,7 @@ const (
 	primary = "Primary"
 )
 
-// status is what a member says of itself and of the cluster that it sees,
+// status is a member's report of its own state and of the cluster that it sees,
 // https://galeracluster.com/library/documentation/galera-status-variables.html.
 type status struct {
 	State   string // wsrep_local_state_comment: Joining, Joined, Donor/Desynced, Synced, ...

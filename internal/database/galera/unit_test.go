@@ -63,7 +63,7 @@ func TestSettings(t *testing.T) {
 			`:4568;gcache.size=33554432;gmcast.segment=3;gcs.fc_limit=64"` + "\n",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
+			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func TestPosition(t *testing.T) {
 	}
 	for _, bad := range []string{"", "uuid: x\nseqno: many\n", "seqno: 1\n"} {
 		if p, err := parsePosition(bad); err == nil {
-			t.Errorf("%q read as %+v", bad, p)
+			t.Errorf("%q was parsed as %+v", bad, p)
 		}
 	}
 	got, err := parseRecovered("2026-11-22  0:33:20 0 [Note] WSREP: Recovered position: " + history + ":412\n")
@@ -85,7 +85,7 @@ func TestPosition(t *testing.T) {
 		t.Errorf("recovered %+v, %v", got, err)
 	}
 	if p, err := parseRecovered("[ERROR] Aborting"); err == nil {
-		t.Errorf("recovered %+v of nothing", p)
+		t.Errorf("recovered %+v from an empty log", p)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"skerry/internal/machine/host"
 )
 
-// BenchmarkForm forms a group of eight and tells what a member takes.
+// BenchmarkForm forms a group of eight and reports the resources of a member.
 func BenchmarkForm(b *testing.B) {
 	for b.Loop() {
 		began := time.Now()

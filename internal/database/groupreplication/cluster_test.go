@@ -72,7 +72,7 @@ func TestFailover(t *testing.T) {
 			t.Error(err)
 		}
 		if err := own.Update(ctx, "", "user1", nil); err == nil {
-			t.Error("the client of a member's own copy writes")
+			t.Error("a client of a member's own copy can write")
 		}
 		if err := own.Close(); err != nil {
 			t.Error(err)
@@ -81,7 +81,7 @@ func TestFailover(t *testing.T) {
 	if err := c.Halt(t.Context(), nodes[1], database.Abrupt); err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range nodes[:2] { // the one that is left is no majority
+	for _, n := range nodes[:2] { // the remaining member is no majority
 		if err := c.Revive(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestPrimaryIsPlaced(t *testing.T) {
 		t.Errorf("the primary is %+v, %v", s, err)
 	}
 	if _, err := New().Start(t.Context(), database.Env{Nodes: nodes, Options: database.Options{"primary": "n9"}}); !errors.Is(err, ErrOption) {
-		t.Errorf("a primary that is no node: %v", err)
+		t.Errorf("an unknown node as primary: %v", err)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestMultiPrimary(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Revive(t.Context(), nodes[1]); !errors.Is(err, mysql.ErrBehind) {
-		t.Errorf("revived from the member that is behind: %v", err)
+		t.Errorf("revived from an outdated member: %v", err)
 	}
 	for _, n := range nodes[:2] {
 		if err := c.Revive(t.Context(), n); err != nil {

@@ -21,13 +21,13 @@ import (
 	"skerry/internal/install"
 )
 
-// memory is what a member uses with default options and a few thousand records.
+// memory is the memory use of a member, in bytes, with default options and a few thousand records.
 const memory = 480 << 20
 
 // GroupReplication is MySQL with Group Replication as a database.
 type GroupReplication struct{ mysql.Driver }
 
-// New returns it.
+// New returns the database.
 func New() *GroupReplication {
 	return &GroupReplication{mysql.Driver{Kind: Name, Discover: discover}}
 }
@@ -55,7 +55,7 @@ var errNoPrimary = errors.New("the group has no primary that is ONLINE")
 func discover(ask func(string) ([][]string, error)) ([]string, string, error) {
 	rows, err := ask(membersQuery)
 	if err != nil {
-		return nil, "", fmt.Errorf("asking for the members of the group: %w", err)
+		return nil, "", fmt.Errorf("querying the members of the group: %w", err)
 	}
 	var members, primaries []string
 	for _, m := range parseMembers(rows) {
@@ -71,13 +71,13 @@ func discover(ask func(string) ([][]string, error)) ([]string, string, error) {
 	if len(primaries) == 0 {
 		return nil, "", errNoPrimary
 	}
-	if len(primaries) > 1 { // every member takes writes
+	if len(primaries) > 1 { // every member accepts writes
 		return members, mysql.AnyMember, nil
 	}
 	return members, primaries[0], nil
 }
 
-// Name is how experiments call it.
+// Name is the name of the database in experiments.
 const Name = "mysql-group-replication"
 
 // Recipe installs MySQL and its C library from Debian's sid; no stable release of Debian has it.
@@ -93,7 +93,7 @@ var Recipe = install.Recipe{
 	Version: install.MatchVersion(`Ver ([0-9]+\.[0-9]+\.[0-9]+)(?:-[0-9A-Za-z.~+]+)? for`),
 }
 
-// About is what the laboratory and its documentation know of MySQL Group Replication.
+// About describes MySQL Group Replication for the lab and the documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
 	Choices: choices,

@@ -62,7 +62,7 @@ func TestSettings(t *testing.T) {
 		"loose-group-replication-local-address = " + h.Addr() + ":33061\n", "loose-group_replication_consistency = BEFORE\n",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
+			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func (a admin) query(ctx context.Context, words ...string) ([]string, error) {
 		err = r.err()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("asking hbase for %s: %w", words[0], err)
+		return nil, fmt.Errorf("querying hbase for %s: %w", words[0], err)
 	}
 	d := decoder{b: r.body}
 	return d.lines()
@@ -90,7 +90,7 @@ func (a admin) queryNumbers(ctx context.Context, words ...string) (map[string]in
 		server, number, _ := strings.Cut(l, "\t")
 		v, err := strconv.ParseInt(number, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("asking hbase for %s: %w: %q", words[0], errProtocol, l)
+			return nil, fmt.Errorf("querying hbase for %s: %w: %q", words[0], errProtocol, l)
 		}
 		n[server] = v
 	}
@@ -104,7 +104,7 @@ func (a admin) queryNumber(ctx context.Context, words ...string) (int64, error) 
 	}
 	n, err := strconv.ParseInt(strings.Join(lines, ""), 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("asking hbase for %s: %w: %q", words[0], errProtocol, lines)
+		return 0, fmt.Errorf("querying hbase for %s: %w: %q", words[0], errProtocol, lines)
 	}
 	return n, nil
 }
@@ -121,11 +121,11 @@ func (a admin) queryDataNodes(ctx context.Context) (map[string]dataNodeState, er
 	for _, l := range lines {
 		part := strings.Split(l, "\t")
 		if len(part) != 4 {
-			return nil, fmt.Errorf("asking hbase for datanodes: %w: %q", errProtocol, l)
+			return nil, fmt.Errorf("querying hbase for datanodes: %w: %q", errProtocol, l)
 		}
 		heard, err := strconv.ParseInt(part[3], 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("asking hbase for datanodes: %w: %q", errProtocol, l)
+			return nil, fmt.Errorf("querying hbase for datanodes: %w: %q", errProtocol, l)
 		}
 		if d := (dataNodeState{part[1] == "live", part[2], heard}); d.heard >= nodes[part[0]].heard {
 			nodes[part[0]] = d
@@ -274,10 +274,10 @@ func (c *cluster) Count(ctx context.Context) (int64, error) { return c.admin.cou
 // Clear implements database.Cluster: the table is truncated and stays cut as it is.
 func (c *cluster) Clear(ctx context.Context) error {
 	if _, err := c.admin.query(ctx, "truncate", table); err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	if err := c.awaitState(ctx, c.checkBalanced); err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	c.ensureSharedBridge(ctx)
 	return nil

@@ -163,7 +163,7 @@ func cpu(b *testing.B) int64 {
 		b.Fatal(err)
 	}
 	for _, dir := range processes {
-		line, _ := os.ReadFile(filepath.Join(dir, "cmdline")) // it may have ended
+		line, _ := os.ReadFile(filepath.Join(dir, "cmdline")) // the process may have ended
 		stat, err := os.ReadFile(filepath.Join(dir, "stat"))
 		if err != nil || !strings.Contains(string(line), "bridge.retries=") {
 			continue

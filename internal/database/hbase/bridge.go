@@ -141,7 +141,7 @@ func (b *bridge) call(ctx context.Context, s *slot, frame []byte, limit time.Dur
 	if err := b.send(frame); err != nil {
 		s.abandon()
 		select {
-		case <-b.done: // a process that reads no more says why, and ends
+		case <-b.done: // a process that stops reading prints the reason and exits
 			return reply{}, b.err
 		case <-ctx.Done():
 			return reply{}, fmt.Errorf("%w: %w", errBridge, err)
@@ -202,7 +202,7 @@ func (b *bridge) Close() error {
 	return err
 }
 
-// bridgeGrace is what a bridge gets to end by itself once its input has ended.
+// bridgeGrace is the time for a bridge to exit after the end of its input.
 const bridgeGrace = 5 * time.Second
 
 type command struct {

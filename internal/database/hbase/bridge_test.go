@@ -165,10 +165,10 @@ func TestLateReply(t *testing.T) {
 		t.Errorf("an update without a reply: %v", err)
 	}
 	if err := c.Update(ctx, "t", "k", nil); !errors.As(err, &e) || e.Outcome != load.NotDone {
-		t.Errorf("an update whose time was over before it began: %v", err)
+		t.Errorf("an update whose deadline had passed before it started: %v", err)
 	}
 	if err := c.Update(t.Context(), "t", "k", nil); err != nil {
-		t.Errorf("the update after it: %v", err)
+		t.Errorf("the next update: %v", err)
 	}
 }
 
@@ -227,6 +227,6 @@ func TestBridgeHereEnds(t *testing.T) {
 		t.Errorf("%v: %s", b.err, diff)
 	}
 	if err := b.Close(); err == nil {
-		t.Error("a process that failed ended well")
+		t.Error("a failed process returned no error")
 	}
 }

@@ -67,7 +67,7 @@ func (c *cluster) setHalted(h host.Host, halted bool) {
 // pollInterval is the time between polls; an answer costs the servers some milliseconds of CPU.
 const pollInterval = 200 * time.Millisecond
 
-// awaitState repeats ask until it succeeds, a server exits by itself, or ctx ends.
+// awaitState repeats ask until it succeeds, a server exits unexpectedly, or ctx ends.
 func (c *cluster) awaitState(ctx context.Context, ask func(context.Context) error, joining ...*daemon.Daemon) error {
 	asking, stop := withServers(ctx, c.Servers.Failed(), joining)
 	defer stop()
@@ -253,7 +253,7 @@ func (c *cluster) describeUnreachable(ctx context.Context) string {
 	return text.String()
 }
 
-// hostnameFile is where a machine tells its name, which nodes may share.
+// hostnameFile contains the machine's name, which nodes may share.
 const hostnameFile = "/proc/sys/kernel/hostname"
 
 // prepare writes a node's files; what another run left is removed.
@@ -266,7 +266,7 @@ func (c *cluster) prepare(ctx context.Context, h host.Host) error {
 	}
 	for _, d := range []string{"tmp", "zookeeper", "shared"} {
 		if err := on.MakeDir(ctx, filepath.Join(s.dir, d)); err != nil {
-			return fmt.Errorf("making the directory of hbase on %s: %w", h.Name(), err)
+			return fmt.Errorf("creating the directory of hbase on %s: %w", h.Name(), err)
 		}
 	}
 	err := s.write(ctx, on)

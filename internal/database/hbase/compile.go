@@ -34,7 +34,7 @@ const (
 	javaRelease = "11"
 )
 
-// ErrCompiler says that the bridge cannot be compiled.
+// ErrCompiler means that the bridge cannot be compiled.
 var ErrCompiler = errors.New("the bridge to HBase's client cannot be compiled")
 
 // bridgeFolder names the folder of compiled classes by a digest of their sources and flags.

@@ -149,7 +149,7 @@ log4j.appender.console.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %c{1} %m%n
 func (s site) confDir() string   { return filepath.Join(s.dir, "conf") }
 func (s site) hostsFile() string { return filepath.Join(s.dir, "hosts") }
 
-// tmpDir is where the servers put what they do not take away when they are killed.
+// tmpDir is the directory for files that killed servers do not remove.
 func (s site) tmpDir() string { return filepath.Join(s.dir, "tmp") }
 
 func (s site) write(ctx context.Context, on files.System) error {

@@ -45,7 +45,7 @@ var optionNames = []string{
 	"regionserver_heap", "replication", "storage", "wal", "zookeeper_heap", "zookeeper_session_timeout",
 }
 
-// durabilities maps how an experiment says when a write is acknowledged to HBase's word.
+// durabilities maps the acknowledgement levels of experiments to HBase's names.
 var durabilities = map[string]string{
 	"use_default": "USE_DEFAULT", "skip_wal": "SKIP_WAL", "async_wal": "ASYNC_WAL", "sync_wal": "SYNC_WAL", "fsync_wal": "FSYNC_WAL",
 }

@@ -37,7 +37,7 @@ func (c *cluster) ensureSharedBridge(ctx context.Context) {
 		return
 	}
 	if c.sharedBridge != nil {
-		_ = c.sharedBridge.Close() // it has ended: its clients were told how
+		_ = c.sharedBridge.Close() // it has ended, and its clients have received the error
 	}
 	s, err := c.startSharedBridge(ctx)
 	if err != nil {
@@ -122,7 +122,7 @@ var archiveLogFlags = []string{"-XX:+IgnoreUnrecognizedVMOptions", "-Xlog:disabl
 func archivePath(ctx context.Context, on files.System, jar, javaPath string) (string, error) {
 	program, err := on.Stat(ctx, javaPath)
 	if err != nil {
-		return "", fmt.Errorf("looking for %s: %w", javaPath, err)
+		return "", fmt.Errorf("finding %s: %w", javaPath, err)
 	}
 	path := program.Path
 	sum := sha256.New()

@@ -74,7 +74,7 @@ func TestSharing(t *testing.T) {
 	}
 	end(b)
 	if kept() {
-		t.Fatal("a bridge that was killed left an archive")
+		t.Fatal("a killed bridge left an archive")
 	}
 
 	end(begin(false))
@@ -84,7 +84,7 @@ func TestSharing(t *testing.T) {
 
 	b = begin(true)
 	if mapped(t, node.process.PID(), path) {
-		t.Error("an archive is mapped before there is one")
+		t.Error("an archive is mapped before one exists")
 	}
 	end(b)
 	if !kept() {
@@ -156,11 +156,11 @@ func TestStanding(t *testing.T) {
 	}
 
 	own := opened(nil)
-	works("before there is one", own)
+	works("before a bridge is running", own)
 	empty()
 	at := c.Properties()[PropBridge]
 	if !strings.HasSuffix(at, ":16040") {
-		t.Fatalf("after the table was emptied a bridge stands at %q", at)
+		t.Fatalf("after the table was cleared: running bridge at %q", at)
 	}
 	works("its own bridge, other regions", own)
 	a, b := opened(nil), opened(nil)
@@ -185,13 +185,13 @@ func TestStanding(t *testing.T) {
 		t.Errorf("a client of a bridge that has ended: %v", err)
 	}
 	works("other settings", other)
-	works("where none stands any more", opened(map[string]string{PropBridge: at}))
+	works("without a running bridge", opened(map[string]string{PropBridge: at}))
 	if at := c.Properties()[PropBridge]; at != "" {
-		t.Errorf("a bridge that has ended is told to stand at %s", at)
+		t.Errorf("an ended bridge is reported at %s", at)
 	}
 	empty()
 	works("reopened", opened(nil))
 	if at := c.Properties()[PropBridge]; at == "" {
-		t.Error("no bridge stands after the table was emptied again")
+		t.Error("no bridge is running after the table was cleared again")
 	}
 }

@@ -56,7 +56,7 @@ func TestFixed(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := New().Fixed(nil, nil); got != nil {
-		t.Errorf("of no nodes, %v are fixed", got)
+		t.Errorf("without nodes, %v are fixed", got)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestSplits(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := splitKeys(1); len(got) != 0 {
-		t.Errorf("one region is cut at %v", got)
+		t.Errorf("one region is split at %v", got)
 	}
 }
 

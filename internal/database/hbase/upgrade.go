@@ -108,7 +108,7 @@ func (c *cluster) queryVersion(ctx context.Context, node host.Host) (string, err
 	if node.Name() == c.firstNode().Name() {
 		master, err := c.admin.query(ctx, "version")
 		if err == nil && len(master) != 1 {
-			err = fmt.Errorf("asking hbase for version: %w: %q", errProtocol, master)
+			err = fmt.Errorf("querying hbase for version: %w: %q", errProtocol, master)
 		}
 		if err != nil || master[0] != c.Installation(node.Name()).Version {
 			return strings.Join(master, " "), err

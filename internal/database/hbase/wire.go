@@ -126,7 +126,7 @@ func parseReply(b []byte) (reply, error) {
 	return reply{status: b[8], retries: int(binary.BigEndian.Uint16(b[9:])), body: b[replyHead:]}, nil
 }
 
-// err is the outcome that a reply tells, nil when all went well.
+// err returns the error of a reply, nil for success.
 func (r reply) err() error {
 	switch r.status {
 	case statusOK:

@@ -38,14 +38,14 @@ func (d *Hydra) orderEndpoints(ctx context.Context, s settings) []string {
 }
 
 type worker struct {
-	// all are the clients that take turns, each beginning with another member.
+	// clients are used in turn. Each has another first member.
 	clients []*hydraclient.Client
-	release []func() error // releases all
+	release []func() error // release functions of clients
 	turn    int
 	decode  decoder
 	buffer  []byte
 	retries atomic.Int64
-	count   hydraclient.Option // of retries
+	count   hydraclient.Option // counts retries
 }
 
 func (w *worker) nextClient() *hydraclient.Client {
@@ -154,7 +154,7 @@ func (w *worker) Scan(ctx context.Context, table, start string, count int, field
 	}
 }
 
-// Insert implements load.Client. It writes the whole record, whether there is one or not.
+// Insert implements load.Client. It writes the whole record and replaces an existing one.
 func (w *worker) Insert(ctx context.Context, table, key string, values []load.Field) error {
 	w.buffer = appendRecord(w.buffer[:0], values)
 	_, err := w.nextClient().Put(ctx, tableName(table), key, w.buffer, w.count)

@@ -23,10 +23,10 @@ const readyTimeout = 60 * time.Second
 
 type cluster struct {
 	*daemon.Cluster[*member]
-	name    string // tells it from others whose files are still there
+	name    string // distinguishes the cluster from earlier ones whose files remain
 	options options
 
-	// names is the DNS server that names the wallet, "" where operations ask members.
+	// names is the DNS server that resolves the wallet, "" if operations use the members.
 	walletDNS string
 
 	mu     sync.Mutex
@@ -49,7 +49,7 @@ func (d *Hydra) Start(ctx context.Context, env database.Env) (database.Cluster, 
 		return nil, err
 	}
 	if o.witness != "" && !slices.ContainsFunc(env.Nodes, func(h host.Host) bool { return h.Name() == o.witness }) {
-		return nil, fmt.Errorf("%w: witness %s is no data node", ErrOption, o.witness)
+		return nil, fmt.Errorf("%w: witness %s is not a data node", ErrOption, o.witness)
 	}
 	c := &cluster{
 		name: "lab-" + strconv.FormatUint(rand.Uint64(), 36), Cluster: daemon.NewCluster[*member](Name, env), options: o, stores: make(map[string]*store),
@@ -132,17 +132,17 @@ func (c *cluster) Properties() map[string]string {
 	return p
 }
 
-// OpenMember implements database.Replicated: reads are of its cloud's database.
+// OpenMember implements database.Replicated. Reads return rows of the member's cloud database.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil || m.witness {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
 	s := settings{endpoints: []string{m.addr}, reads: api.Local, timeout: defaultTimeout}
 	return newWorker(ctx, s, host.Dialer(m.host, adminTimeout), nil)
 }
 
-// Stop implements database.Cluster with SIGKILL: on SIGTERM a leader would hand over to ending members.
+// Stop implements database.Cluster with SIGKILL: on SIGTERM a leader would transfer the leadership to members that are stopping.
 func (c *cluster) Stop(ctx context.Context) error {
 	errs := []error{c.Servers.Kill()}
 	for _, m := range c.All() {
@@ -209,7 +209,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 	}
 	n, err := c.countRows(ctx, m)
 	if err != nil {
-		return 0, fmt.Errorf("counting rows: asking hydra on %s: %w", m.host.Name(), err)
+		return 0, fmt.Errorf("counting rows: querying hydra on %s: %w", m.host.Name(), err)
 	}
 	return n, nil
 }
@@ -217,11 +217,11 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	m, err := c.findServing(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	for _, table := range c.tableNames() {
 		if err := m.admin.ClearTable(ctx, table, hydraclient.Ack(api.Applied)); err != nil {
-			return fmt.Errorf("emptying the table: asking hydra on %s: %w", m.host.Name(), err)
+			return fmt.Errorf("clearing the table: querying hydra on %s: %w", m.host.Name(), err)
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ const (
 type server struct {
 	new     func() database.Database
 	options database.Options
-	// url is how a member calls it, from what it tells clients.
+	// url is the address that a member uses, derived from the properties for clients.
 	url func(properties map[string]string) string
 }
 
@@ -108,7 +108,7 @@ func (s *store) startServer(ctx context.Context, env database.Env, on host.Host,
 	return nil
 }
 
-// watchServer fails the cluster when a cloud's server exits by itself.
+// watchServer fails the cluster when a cloud's server exits unexpectedly.
 func (c *cluster) watchServer(cloud string, running database.Cluster) {
 	c.watchers.Go(func() {
 		select {

@@ -47,13 +47,13 @@ func TestServersOfClouds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				holds := func() bool { // what is committed is applied a little later
+				holds := func() bool { // committed entries are applied a little later
 					got, err := own.Read(ctx, "", "user2", nil, nil)
 					return err == nil && len(got) == 1 && string(got[0].Value) == "a"
 				}
 				for deadline := time.Now().Add(time.Minute); !holds(); {
 					if time.Now().After(deadline) {
-						t.Fatalf("%s does not hold what was acknowledged", n.Name())
+						t.Fatalf("%s lacks acknowledged writes", n.Name())
 					}
 				}
 				if err := own.Close(); err != nil {
@@ -65,13 +65,13 @@ func TestServersOfClouds(t *testing.T) {
 				logs = append(logs, name)
 			}
 			if all := strings.Join(logs, " "); len(logs) < 6 {
-				t.Errorf("the logs are %s: of three members and three servers", all)
+				t.Errorf("the logs are %s, want those of three members and three servers", all)
 			}
 			killServer(t, nodes[1].Dir())
 			select {
 			case <-c.Failed():
 			case <-time.After(time.Minute):
-				t.Fatal("nobody noticed that a cloud's server has ended")
+				t.Fatal("the end of a cloud's server was not reported")
 			}
 			if err := c.Err(); !errors.Is(err, daemon.ErrEnded) || !strings.Contains(err.Error(), "the database of cloud n2") {
 				t.Errorf("error %v does not name the cloud", err)

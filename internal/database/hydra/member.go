@@ -143,7 +143,7 @@ func (m *member) queryStatus(ctx context.Context) (api.Status, error) {
 	defer cancel()
 	s, err := m.admin.Status(ctx)
 	if err != nil {
-		return s, fmt.Errorf("asking hydra on %s: %w", m.host.Name(), err)
+		return s, fmt.Errorf("querying hydra on %s: %w", m.host.Name(), err)
 	}
 	return s, nil
 }

@@ -73,14 +73,14 @@ func TestOutcomesOverStreams(t *testing.T) {
 	l.Close()
 	<-served
 	if err := w.Insert(ctx, "", "k", values); !errors.As(err, &e) || e.Outcome != load.NotDone || !strings.Contains(err.Error(), "refused") {
-		t.Errorf("a write that found nobody: %v", err)
+		t.Errorf("a write without a reachable member: %v", err)
 	}
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// read takes what comes once.
+// read reads once from the connection.
 func read(c net.Conn) {
-	_, _ = c.Read(make([]byte, 4096)) // what has ended shows when it is answered
+	_, _ = c.Read(make([]byte, 4096)) // an ended connection shows at the next write
 }

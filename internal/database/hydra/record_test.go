@@ -17,7 +17,7 @@ func TestRecord(t *testing.T) {
 	}
 	value := appendRecord(nil, fields)
 	if !json.Valid(value) {
-		t.Fatalf("%s is no JSON", value)
+		t.Fatalf("%s is not JSON", value)
 	}
 	var d decoder
 	got, err := d.fields(nil, value, nil)

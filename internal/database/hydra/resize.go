@@ -85,7 +85,7 @@ func (c *cluster) findListed(ctx context.Context, m *member) (*api.Member, error
 	}
 	list, err := entry.admin.Members(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking hydra on %s for the members: %w", entry.host.Name(), err)
+		return nil, fmt.Errorf("querying hydra on %s for the members: %w", entry.host.Name(), err)
 	}
 	for _, o := range list {
 		if o.ID == m.id {

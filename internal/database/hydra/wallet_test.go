@@ -34,9 +34,9 @@ func TestExistingAccountIsInserted(t *testing.T) {
 	}}}
 	defer a.Close()
 	if err := a.Insert(t.Context(), "", "user1", nil); err != nil {
-		t.Errorf("inserting an account that is there: %v", err)
+		t.Errorf("inserting an existing account: %v", err)
 	}
 	if err := a.Update(t.Context(), "", "user1", []load.Field{}); err == nil {
-		t.Error("a deposit into an account that is not there was done")
+		t.Error("a deposit into a missing account succeeded")
 	}
 }

@@ -59,7 +59,7 @@ func (w *worker) runCommands(ctx context.Context, commands []vocab.Command) ([]v
 	return w.tree.Do(ctx, commands), nil
 }
 
-// unchanged is what a server says that refused a change.
+// unchanged is the message of a server that refused a change.
 const unchanged = "nothing was changed"
 
 // classifyError turns an error of the service into one of the load driver.

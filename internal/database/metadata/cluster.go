@@ -91,13 +91,13 @@ func (c *cluster) createTree(ctx context.Context) error {
 		return err
 	}
 	if _, err := runCommand(ctx, by.admin, vocab.Command{Op: vocab.Mkdir, Path: tableDir(""), Parents: true}); err != nil {
-		return fmt.Errorf("making the table: %w", err)
+		return fmt.Errorf("creating the table: %w", err)
 	}
 	for _, top := range []string{ownTop, sharedTop} {
 		for _, h := range c.Env.Nodes {
 			area := path.Join(top, h.Name())
 			if _, err := runCommand(ctx, by.admin, vocab.Command{Op: vocab.Mkdir, Path: area, Parents: true}); err != nil {
-				return fmt.Errorf("making the areas: %w", err)
+				return fmt.Errorf("creating the areas: %w", err)
 			}
 			s := serverFor(c.layout, h)
 			if s.name == c.layout[0].name {
@@ -105,7 +105,7 @@ func (c *cluster) createTree(ctx context.Context) error {
 			}
 			_, err := runCommand(ctx, by.admin, vocab.Command{Op: vocab.Delegate, Path: area, Owner: s.name})
 			if err != nil && !errors.Is(err, vocab.ErrElsewhere) { // it was delegated before
-				return fmt.Errorf("giving %s to %s: %w", area, s.name, err)
+				return fmt.Errorf("delegating %s to %s: %w", area, s.name, err)
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func (o options) planServers(nodes []host.Host) ([]server, error) {
 	if o.root != "" {
 		at := slices.IndexFunc(nodes, func(h host.Host) bool { return h.Name() == o.root })
 		if at < 0 {
-			return nil, fmt.Errorf("%w: root %s is no data node", ErrOption, o.root)
+			return nil, fmt.Errorf("%w: root %s is not a data node", ErrOption, o.root)
 		}
 		nodes = append(slices.Clone(nodes[at:]), nodes[:at]...)
 	}

@@ -26,7 +26,7 @@ func TestLayout(t *testing.T) {
 	for _, test := range []struct {
 		options database.Options
 		want    string // servers with their nodes; "!" for one process
-		of      string // the servers that have the nodes' areas
+		of      string // servers of the nodes' areas
 	}{
 		{nil, "a1:a1,a2,b1,c1", "a1 a1 a1 a1"},
 		{database.Options{"replicas": 1, "root": "b1"}, "!b1:b1", "b1 b1 b1 b1"},
@@ -65,6 +65,6 @@ func TestLayout(t *testing.T) {
 	}
 	o, err := parseOptions(database.Options{"root": "z"})
 	if _, bad := o.planServers(nodes); err != nil || !errors.Is(bad, ErrOption) {
-		t.Errorf("a root that is no node: %v, %v", err, bad)
+		t.Errorf("an unknown node as root: %v, %v", err, bad)
 	}
 }

@@ -31,7 +31,7 @@ import (
 	"skerry/internal/load"
 )
 
-// Name is how experiments call the service.
+// Name is the name of the service in experiments.
 const Name = "metadata"
 
 const program = "metad"

@@ -120,7 +120,7 @@ func (r *replica) queryStatus(ctx context.Context) (protocol.Status, error) {
 	defer cancel()
 	s, err := r.admin.Status(ctx)
 	if err != nil {
-		return s, fmt.Errorf("asking metadata on %s: %w", r.host.Name(), err)
+		return s, fmt.Errorf("querying metadata on %s: %w", r.host.Name(), err)
 	}
 	return s, nil
 }

@@ -110,7 +110,7 @@ func TestSpread(t *testing.T) {
 	}
 	// Operations sent to a leader that died may be in doubt; later ones succeed.
 	if r := drive(t, c, workload(t, mdtest.Namespace, everywhere), 100); r.OK < 90 {
-		t.Errorf("with one node lost %d of 100 operations ended well: %+v", r.OK, r.Errors)
+		t.Errorf("with one node lost, %d of 100 operations succeeded: %+v", r.OK, r.Errors)
 	}
 	if err := c.Revive(t.Context(), hosts[1]); err != nil {
 		t.Fatal(err)

@@ -144,14 +144,14 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	r, err := c.findServing(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	err = removeTree(ctx, r, tableDir(""))
 	if err == nil {
 		_, err = runCommand(ctx, r.admin, vocab.Command{Op: vocab.Mkdir, Path: tableDir(""), Parents: true})
 	}
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	for _, area := range c.areaPaths() {
 		list := vocab.Command{Op: vocab.List, Path: area, Limit: vocab.MaxLimit}

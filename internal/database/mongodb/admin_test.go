@@ -126,17 +126,17 @@ func TestStatus(t *testing.T) {
 		t.Errorf("%+v: primary %s", s, s.primary())
 	}
 	if err := s.checkServing(hosts[:2]); !errors.Is(err, database.ErrNotReady) {
-		t.Errorf("a member too many is no matter: %v", err)
+		t.Errorf("an extra member is accepted: %v", err)
 	}
 	if err := s.checkServing(append(hosts, "m4:1")); !errors.Is(err, database.ErrNotReady) {
-		t.Errorf("a member too few is no matter: %v", err)
+		t.Errorf("a missing member is accepted: %v", err)
 	}
 	s.Members[2].Health = 0
 	if err := s.checkServing(hosts); !errors.Is(err, database.ErrNotReady) {
-		t.Errorf("a member that is down is no matter: %v", err)
+		t.Errorf("a member that is down is accepted: %v", err)
 	}
 	if _, err := readStatus(t.Context(), c); !isRetryable(err) {
-		t.Errorf("a set that is not formed yet: %v", err)
+		t.Errorf("a set that has not been formed: %v", err)
 	}
 	expect(t, seen, `admin {"replSetGetStatus":1}`, `admin {"replSetGetStatus":1}`)
 }
@@ -157,7 +157,7 @@ func TestReconfigure(t *testing.T) {
 		}
 	}
 	if strings.Contains(sent, `"term"`) {
-		t.Errorf("%s holds a term", sent)
+		t.Errorf("%s contains a term", sent)
 	}
 
 	c, seen = talk(t, documented(t, "replSetGetConfig"), done())
@@ -170,11 +170,11 @@ func TestReconfigure(t *testing.T) {
 
 	c, _ = talk(t, documented(t, "replSetGetConfig"), serverError(308, "CurrentConfigNotCommittedYet", "Cannot run replSetReconfig because the current config is not yet committed"))
 	if err := removeMember(t.Context(), c, "m2.example.net:27017"); !isRetryable(err) {
-		t.Errorf("it is not asked again after %v", err)
+		t.Errorf("no retry after %v", err)
 	}
 	c, _ = talk(t, documented(t, "replSetGetConfig"), serverError(13, "Unauthorized", "not authorized"))
 	if err := removeMember(t.Context(), c, "m2.example.net:27017"); err == nil || isRetryable(err) {
-		t.Errorf("it is asked again after %v", err)
+		t.Errorf("retried after %v", err)
 	}
 }
 

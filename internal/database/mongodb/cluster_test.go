@@ -89,7 +89,7 @@ func testReplicaSet(t *testing.T) {
 	}
 	expectStates(t, c, "n3: PRIMARY; n4: SECONDARY")
 	if _, err := c.Leave(ctx, nodes[2], database.Abrupt); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("a member was lost that the majority needs: %v", err)
+		t.Errorf("a member needed for the majority was removed as lost: %v", err)
 	}
 	for what, err := range map[error]error{
 		database.ErrMember:    func() error { _, err := c.Join(ctx, nodes[3]); return err }(),
@@ -144,16 +144,16 @@ func testThreeNodeCluster(t *testing.T) {
 		}
 	}
 	if share < 0.999 || share > 1.001 {
-		t.Errorf("they own %v of the records", share)
+		t.Errorf("the shards own %v of the records", share)
 	}
 	if !w.sets[configName].Server {
-		t.Error("the config servers do not know that they are")
+		t.Error("the config servers lack their role")
 	}
 	if !slices.Contains(w.seen, "shardCollection") {
 		t.Error("the collection is not sharded")
 	}
 	if _, err := c.Leave(ctx, nodes[0], database.Graceful); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("a config server left: %v", err)
+		t.Errorf("a config server was allowed to leave: %v", err)
 	}
 	if _, err := c.Join(ctx, nodes[3]); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func testThreeNodeCluster(t *testing.T) {
 		t.Errorf("shards %+v", w.shards)
 	}
 	if _, err := c.Leave(ctx, nodes[3], database.Abrupt); !errors.Is(err, database.ErrUnsupported) {
-		t.Errorf("a shard of one member was lost: %v", err)
+		t.Errorf("a shard of one member was removed as lost: %v", err)
 	}
 	if _, err := c.Leave(ctx, nodes[3], database.Graceful); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func testThreeNodeCluster(t *testing.T) {
 		t.Errorf("shards %+v, commands %q, drained %v", w.shards, w.seen, w.drains)
 	}
 	if _, err := c.Join(ctx, nodes[3]); err != nil || w.shards[3].ID != "shard3" {
-		t.Errorf("shards %+v after it came back: %v", w.shards, err)
+		t.Errorf("shards %+v after the node returned: %v", w.shards, err)
 	}
 	if err := errors.Join(c.Ready(ctx), c.Err()); err != nil {
 		t.Error(err)

@@ -22,7 +22,7 @@ import (
 // who has a record is told by the chunks.
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	fail := func(err error) (load.Client, error) {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, err)
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, err)
 	}
 	servers := slices.DeleteFunc(c.AllOn(node), func(s *server) bool { return s.role != roleMember && s.role != roleShard })
 	if len(servers) == 0 {
@@ -77,20 +77,20 @@ func readChunks(ctx context.Context, c *mongo.Client) ([]chunk, error) {
 		UUID bson.Binary `bson:"uuid"`
 	}
 	if err := config.Collection("collections").FindOne(ctx, bson.D{{Key: "_id", Value: name}}).Decode(&table); err != nil {
-		return nil, fmt.Errorf("asking for the chunks of %s: %w", name, err)
+		return nil, fmt.Errorf("querying the chunks of %s: %w", name, err)
 	}
 	cursor, err := config.Collection("chunks").Find(ctx, bson.D{{Key: "$or", Value: bson.A{
 		bson.D{{Key: "ns", Value: name}}, bson.D{{Key: "uuid", Value: table.UUID}},
 	}}})
 	if err != nil {
-		return nil, fmt.Errorf("asking for the chunks of %s: %w", name, err)
+		return nil, fmt.Errorf("querying the chunks of %s: %w", name, err)
 	}
 	var found []struct {
 		Max   bson.Raw `bson:"max"`
 		Shard string   `bson:"shard"`
 	}
 	if err := cursor.All(ctx, &found); err != nil {
-		return nil, fmt.Errorf("asking for the chunks of %s: %w", name, err)
+		return nil, fmt.Errorf("querying the chunks of %s: %w", name, err)
 	}
 	var chunks []chunk
 	for _, f := range found {
@@ -123,7 +123,7 @@ type shardCopies struct {
 
 var _ load.Client = (*shardCopies)(nil)
 
-// errReadOnly says that a member's own copy cannot be written.
+// errReadOnly means that a member's own copy cannot be written.
 var errReadOnly = fmt.Errorf("%w: a member's own copy is read only", load.ErrUnsupported)
 
 func (s *shardCopies) findShard(key string) string {

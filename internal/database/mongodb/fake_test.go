@@ -25,11 +25,11 @@ type world struct {
 	sets    map[string]*setConfig
 	running map[string]bool // by address
 	stepped map[string]bool // stepped down: not elected while another can be
-	elected map[string]bool // sets that have elected, which they do once they were asked how they are
+	elected map[string]bool // sets with a primary; a set elects at its first status request
 	shards  []shardState
-	drains  map[string]int    // how often removeShard was asked
-	sharded map[string]string // the shard that an address is or was, which stays its name
-	seen    []string          // commands of management, with their server's role
+	drains  map[string]int    // number of removeShard requests
+	sharded map[string]string // shard name of an address, kept after its removal
+	seen    []string          // management commands with the role of their server
 }
 
 func newWorld() *world {

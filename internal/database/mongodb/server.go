@@ -119,7 +119,7 @@ func (s *server) prepare(ctx context.Context) error {
 		return fmt.Errorf("emptying the directory of %s on %s: %w", s.label(), s.host.Name(), err)
 	}
 	if err := s.host.Files().MakeDir(ctx, s.dataDir()); err != nil {
-		return fmt.Errorf("making the directory of %s on %s: %w", s.label(), s.host.Name(), err)
+		return fmt.Errorf("creating the directory of %s on %s: %w", s.label(), s.host.Name(), err)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func countRows(ctx context.Context, c *mongo.Client) (int64, error) {
 // clearRows removes the table's documents and keeps the collection and its sharding.
 func clearRows(ctx context.Context, c *mongo.Client) error {
 	if _, err := c.Database(databaseName).Collection(collectionName).DeleteMany(ctx, bson.D{}); err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	return nil
 }

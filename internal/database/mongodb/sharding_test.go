@@ -18,7 +18,7 @@ import (
 func TestCheckBalanced(t *testing.T) {
 	c, seen := talk(t, documented(t, "balancerCollectionStatus"), documented(t, "balancerCollectionStatus compliant"))
 	if err := checkBalanced(t.Context(), c); !errors.Is(err, database.ErrNotReady) || !strings.Contains(err.Error(), "chunksImbalance") {
-		t.Errorf("chunks that are to be moved: %v", err)
+		t.Errorf("chunks to be moved: %v", err)
 	}
 	if err := checkBalanced(t.Context(), c); err != nil {
 		t.Error(err)
@@ -36,7 +36,7 @@ func TestCheckBalancedBefore44(t *testing.T) {
 	c, seen := talk(t, missing, documented(t, "listShards"), chunks(on("shard01", 4), on("shard02", 4)),
 		missing, documented(t, "listShards"), chunks(on("shard01", 3), on("shard02", 3), on("shard03", 2)))
 	if err := checkBalanced(t.Context(), c); !errors.Is(err, database.ErrNotReady) || !strings.Contains(err.Error(), "[4 4 0]") {
-		t.Errorf("chunks that are to be moved: %v", err)
+		t.Errorf("chunks to be moved: %v", err)
 	}
 	if err := checkBalanced(t.Context(), c); err != nil {
 		t.Error(err)
@@ -112,7 +112,7 @@ func TestCopiesOfShards(t *testing.T) {
 		}
 		scanned += seen
 		if err := copies.Delete(ctx, "", key(0)); !errors.Is(err, load.ErrUnsupported) {
-			t.Errorf("a copy was written: %v", err)
+			t.Errorf("a write through a member's own copy: %v", err)
 		}
 	}
 	for i := range rows {

@@ -157,7 +157,7 @@ func (c *cluster) describe(ctx context.Context, s *server, m *database.Member, s
 	case s.role == roleMember && s.Running():
 		n, err := s.admin.Database(databaseName).Collection(collectionName).EstimatedDocumentCount(ctx)
 		if err != nil {
-			return ctx.Err() // its state says that it does not answer
+			return ctx.Err() // its state reports that it does not answer
 		}
 		m.Rows, m.Share = n, 1
 	}
@@ -175,7 +175,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	s, err := c.findEntry(ctx)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	return clearRows(ctx, s.admin)
 }

@@ -87,7 +87,7 @@ func tryServer(ctx context.Context, path string, env []string) (err error) {
 	defer cancel()
 	data, err := os.MkdirTemp("", "mongod-")
 	if err != nil {
-		return fmt.Errorf("making a folder: %w", err)
+		return fmt.Errorf("creating a folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(data)) }()
 	o, err := parseOptions(1, nil)
@@ -154,7 +154,7 @@ func formLoneSet(ctx context.Context, client *mongo.Client, config setConfig) er
 func findFreePort() (int, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
-		return 0, fmt.Errorf("looking for a free port: %w", err)
+		return 0, fmt.Errorf("finding a free port: %w", err)
 	}
 	defer l.Close()
 	return l.Addr().(*net.TCPAddr).Port, nil

@@ -29,7 +29,7 @@ func refused(t *testing.T, dir string, words ...string) {
 	}
 	for _, w := range append(words, filepath.Join(dir, "mongod")) {
 		if !strings.Contains(err.Error(), w) {
-			t.Errorf("the error does not say %q: %v", w, err)
+			t.Errorf("the error does not contain %q: %v", w, err)
 		}
 	}
 	if advice.Of(err) == "" {

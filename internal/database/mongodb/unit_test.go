@@ -57,7 +57,7 @@ func TestPlan(t *testing.T) {
 		name  string
 		nodes int
 		given database.Options
-		want  []string // a node each
+		want  []string // one entry per node
 	}{
 		{"replica set", 2, nil, []string{"mongod rs0 27017", "mongod rs0 27017"}},
 		{"3 nodes", 3, database.Options{"topology": "sharded"}, []string{

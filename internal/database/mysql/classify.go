@@ -117,7 +117,7 @@ var (
 	// ErrProperty marks an invalid client property.
 	ErrProperty = errors.New("bad property")
 	// ErrNoTemplate means that no empty data directory could be created.
-	ErrNoTemplate = errors.New("making an empty data directory")
+	ErrNoTemplate = errors.New("creating an empty data directory")
 
 	// errNone means that no server runs.
 	errNone = errors.New("no server runs")

@@ -25,7 +25,7 @@ const Grant = "CREATE USER '" + User + "'@'%' IDENTIFIED BY '';\n" +
 // GiveToServerUser gives a file or folder of a node, with all below it, to the servers' user.
 func GiveToServerUser(ctx context.Context, h host.Host, path string) error {
 	if err := h.Files().Own(ctx, path, nobody, nobody); err != nil {
-		return fmt.Errorf("giving %s to the server's user: %w", path, err)
+		return fmt.Errorf("changing the owner of %s: %w", path, err)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (s Settings) Write(ctx context.Context, on files.System, path, section stri
 type Template struct {
 	Host host.Host // where it is
 	Dir  string    // all of it
-	Data string    // what is copied, in Dir
+	Data string    // the copied files, in Dir
 }
 
 // InitializeTemplate has mysqld make a template in the folder <kind>-template of a node, with the settings and the

@@ -15,7 +15,7 @@ type node struct {
 	asked string
 }
 
-var errUnreached = errors.New("nobody reaches it")
+var errUnreached = errors.New("unreachable")
 
 func (*node) Name() string  { return "Oslo" }
 func (*node) Addr() string  { return "10.77.0.1" }
@@ -33,10 +33,10 @@ func TestCopiesAreAskedFromTheirHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &Driver{Kind: "galera", Dial: func(context.Context, string, string) (net.Conn, error) {
-		t.Error("it was asked from where clients are")
+		t.Error("the member was contacted from the clients' node")
 		return nil, errUnreached
 	}}
 	if _, err := d.OpenMember(t.Context(), s, ""); err == nil || n.asked != "10.77.0.1:3306" {
-		t.Errorf("%q was asked, and the end was %v", n.asked, err)
+		t.Errorf("contacted %q, error %v", n.asked, err)
 	}
 }

@@ -178,7 +178,7 @@ func (s *GroupCluster) Revive(ctx context.Context, node host.Host) error {
 
 func cannotContinue(err error) bool { return errors.Is(err, ErrBehind) || errors.Is(err, ErrNoGroup) }
 
-// Behind returns ErrBehind with the member that is ahead, and what it has.
+// Behind returns ErrBehind with the member that is ahead and its position.
 func Behind(ahead *Server, what string) error {
 	return advice.With(fmt.Errorf("%w: %s has %s", ErrBehind, ahead.Host.Name(), what), "revive %s first", ahead.Host.Name())
 }
@@ -231,7 +231,7 @@ func (s *GroupCluster) Members(ctx context.Context) ([]database.Member, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("asking the members: %w", err)
+		return nil, fmt.Errorf("querying the members: %w", err)
 	}
 	return members, nil
 }
@@ -247,7 +247,7 @@ func (s *GroupCluster) OpenMember(ctx context.Context, node string) (load.Client
 func (s *GroupCluster) Clear(ctx context.Context) error {
 	server, err := s.group.FindServing(ctx)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	return server.Clear(ctx)
 }

@@ -113,7 +113,7 @@ func (l *link) exec(ctx context.Context, statement string) error {
 func (l *link) query(ctx context.Context, query string) ([][]string, error) {
 	q, ok := l.conn.(driver.QueryerContext)
 	if !ok {
-		return nil, fmt.Errorf("asking %s: the driver cannot", query)
+		return nil, fmt.Errorf("querying %s: the driver cannot", query)
 	}
 	rows, err := q.QueryContext(ctx, query, nil)
 	if err != nil {

@@ -91,7 +91,7 @@ func FindBelow(ctx context.Context, on files.System, base string, below ...strin
 // WholeSeconds formats a time for a server option in whole seconds. Fractions are an error.
 func WholeSeconds(name string, d time.Duration) (string, error) {
 	if d%time.Second != 0 {
-		return "", fmt.Errorf("%s: %v is no whole number of seconds", name, d)
+		return "", fmt.Errorf("%s: %v is not a whole number of seconds", name, d)
 	}
 	return strconv.FormatInt(int64(d/time.Second), 10), nil
 }

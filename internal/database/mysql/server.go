@@ -73,7 +73,7 @@ func (s *Server) Fill(ctx context.Context, from *Template, ports ...int) error {
 		return files.Copy(ctx, s.Host.Files(), s.Data(), from.Host.Files(), from.Data)
 	}
 	if err := s.Host.Files().MakeDir(ctx, s.Data()); err != nil {
-		return fmt.Errorf("making the directory of %s: %w", s.Host.Name(), err)
+		return fmt.Errorf("creating the directory of %s: %w", s.Host.Name(), err)
 	}
 	return nil
 }
@@ -161,12 +161,12 @@ func (s *Server) QueryWithin(ctx context.Context, bound time.Duration, query str
 	defer cancel()
 	rows, err := s.db.QueryContext(ctx, query, args...)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", s.Host.Name(), err)
+		return nil, fmt.Errorf("querying %s: %w", s.Host.Name(), err)
 	}
 	defer rows.Close()
 	columns, err := rows.Columns()
 	if err != nil {
-		return nil, fmt.Errorf("asking %s: %w", s.Host.Name(), err)
+		return nil, fmt.Errorf("querying %s: %w", s.Host.Name(), err)
 	}
 	var table [][]string
 	for rows.Next() {
@@ -175,7 +175,7 @@ func (s *Server) QueryWithin(ctx context.Context, bound time.Duration, query str
 			into[i] = &cells[i]
 		}
 		if err := rows.Scan(into...); err != nil {
-			return nil, fmt.Errorf("asking %s: %w", s.Host.Name(), err)
+			return nil, fmt.Errorf("querying %s: %w", s.Host.Name(), err)
 		}
 		row := make([]string, len(cells))
 		for i, c := range cells {
@@ -184,7 +184,7 @@ func (s *Server) QueryWithin(ctx context.Context, bound time.Duration, query str
 		table = append(table, row)
 	}
 	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("asking %s: %w", s.Host.Name(), err)
+		return nil, fmt.Errorf("querying %s: %w", s.Host.Name(), err)
 	}
 	return table, nil
 }
@@ -198,7 +198,7 @@ func (s *Server) QueryPairs(ctx context.Context, query string) (map[string]strin
 	pairs := make(map[string]string, len(rows))
 	for _, r := range rows {
 		if len(r) != 2 {
-			return nil, fmt.Errorf("asking %s: %d columns where 2 were expected", s.Host.Name(), len(r))
+			return nil, fmt.Errorf("querying %s: %d columns where 2 were expected", s.Host.Name(), len(r))
 		}
 		pairs[r[0]] = r[1]
 	}

@@ -84,7 +84,7 @@ func (m *maker) make(ctx context.Context, l *link, name string, present []string
 	case len(present) == 0:
 		if err := l.exec(ctx, fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (%s VARBINARY(255) PRIMARY KEY, %s)%s",
 			quote(name), Key, strings.Join(add, ", "), m.engine)); err != nil {
-			return nil, fmt.Errorf("making table %s: %w", name, err)
+			return nil, fmt.Errorf("creating table %s: %w", name, err)
 		}
 	case len(add) > 0:
 		err := l.exec(ctx, "ALTER TABLE "+quote(name)+" ADD COLUMN "+strings.Join(add, ", ADD COLUMN "))

@@ -150,7 +150,7 @@ func TestConfigText(t *testing.T) {
 	}
 }
 
-// TestConnectWithoutServers opens a client of members that are not there.
+// TestConnectWithoutServers opens a client of missing members.
 func TestConnectWithoutServers(t *testing.T) {
 	d := &Driver{Kind: "test"}
 	_, err := d.Open(t.Context(), map[string]string{PropHosts: "127.0.0.1:1,127.0.0.1:2"})

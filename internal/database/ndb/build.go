@@ -23,13 +23,13 @@ import (
 // sourceFile is where Debian's package mysql-source keeps the source.
 const sourceFile = "./usr/src/mysql/mysql-source.tar.gz"
 
-// built are the programs that are compiled, in the order of what they take.
+// built are the compiled programs, in the order of their build times.
 var built = []string{"ndb_mgmd", "ndb_mgm", "ndbmtd"}
 
 // unused are parts of the source that are not unpacked: tests, and Debian's own build.
 var unused = []string{"*/mysql-test", "*/unittest", "*/builddir", "*/.pc"}
 
-// standIns are files that CMake wants to read of what is not unpacked.
+// standIns are files that CMake reads although their folders are not unpacked.
 var standIns = []string{"mysql-test/CMakeLists.txt", "mysql-test/lib/My/SafeProcess/CMakeLists.txt"}
 
 // cmakeSettings turn off what NDB's programs do not need. Bison is named but not needed: no parser is built.
@@ -57,7 +57,7 @@ func compile(ctx context.Context, w install.Workshop) error {
 		}
 	}
 	if err := os.MkdirAll(objects, 0o755); err != nil {
-		return fmt.Errorf("making the folder of objects: %w", err)
+		return fmt.Errorf("creating the folder of objects: %w", err)
 	}
 	generator, tool := "Ninja", "ninja"
 	if _, err := exec.LookPath(tool); err != nil {
@@ -87,12 +87,12 @@ func compile(ctx context.Context, w install.Workshop) error {
 // copyPrograms copies the programs without their symbols, which are most of their size.
 func copyPrograms(ctx context.Context, objects, sbin string) error {
 	if err := os.MkdirAll(sbin, 0o755); err != nil {
-		return fmt.Errorf("making the folder of programs: %w", err)
+		return fmt.Errorf("creating the folder of programs: %w", err)
 	}
 	for _, name := range built {
 		from, to := filepath.Join(objects, "runtime_output_directory", name), filepath.Join(sbin, name)
 		if out, err := exec.CommandContext(ctx, "strip", "-o", to, from).CombinedOutput(); err != nil {
-			return fmt.Errorf("taking %s: %w: %s", name, err, bytes.TrimSpace(out))
+			return fmt.Errorf("extracting %s: %w: %s", name, err, bytes.TrimSpace(out))
 		}
 	}
 	return nil
@@ -118,7 +118,7 @@ func unpack(ctx context.Context, deb, to string) (err error) {
 		h, err := files.Next()
 		if err != nil {
 			cancel()
-			return errors.Join(fmt.Errorf("looking for %s in %s: %w", sourceFile, filepath.Base(deb), err), dpkg.Wait())
+			return errors.Join(fmt.Errorf("finding %s in %s: %w", sourceFile, filepath.Base(deb), err), dpkg.Wait())
 		}
 		if h.Name == sourceFile {
 			break
@@ -194,7 +194,7 @@ func failureLines(text string) string {
 type progress struct {
 	say  func(percent int)
 	line []byte
-	told int // the last percentage that was told
+	told int // last reported percentage
 }
 
 // progressStep is how many per cent lie between two messages.

@@ -69,7 +69,7 @@ func TestUnpack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := unpack(t.Context(), deb, to); err == nil || !strings.Contains(err.Error(), sourceFile) {
-		t.Errorf("a file that is no package: %v", err)
+		t.Errorf("a file that is not a package: %v", err)
 	}
 }
 
@@ -97,15 +97,15 @@ func archive(t *testing.T, files map[string]string) string {
 }
 
 func TestProgress(t *testing.T) {
-	var told []int
-	p := &progress{say: func(n int) { told = append(told, n) }}
+	var shares []int
+	p := &progress{say: func(n int) { shares = append(shares, n) }}
 	for _, text := range []string{"-- Configuring\n[1/643] Building C\n[40/", "643] Building CXX object\n[ 7%] Built target zlib\n",
 		"[ 12%] Building\n[643/643] Linking CXX executable\n[x/y] no\n[3/0] no\n"} {
 		if n, err := p.Write([]byte(text)); n != len(text) || err != nil {
 			t.Errorf("%q: %d, %v", text, n, err)
 		}
 	}
-	if d := cmp.Diff([]int{6, 12, 100}, told); d != "" {
+	if d := cmp.Diff([]int{6, 12, 100}, shares); d != "" {
 		t.Error(d)
 	}
 }
@@ -126,6 +126,6 @@ func TestLogged(t *testing.T) {
 		t.Errorf("an interrupted build: %v", err)
 	}
 	if got := failureLines("a\nb\nc"); got != "a\nb\nc" {
-		t.Errorf("of lines that tell of no error: %q", got)
+		t.Errorf("excerpt of a log without errors: %q", got)
 	}
 }

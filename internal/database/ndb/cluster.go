@@ -107,7 +107,7 @@ func (c *cluster) addMember(ctx context.Context, h host.Host) (member, error) {
 	c.mu.Unlock()
 	c.Add(s)
 	if err := h.Files().MakeDir(ctx, m.dataDir()); err != nil {
-		return m, fmt.Errorf("making the directory of the data node on %s: %w", h.Name(), err)
+		return m, fmt.Errorf("creating the directory of the data node on %s: %w", h.Name(), err)
 	}
 	settings := c.options.settings(m, installSettings(ctx, h.Files(), c.Env.Installation), c.managerAddr())
 	return m, settings.Write(ctx, h.Files(), s.ConfigFile(), "mysqld")

@@ -20,7 +20,7 @@ import (
 // NDB is MySQL NDB Cluster as a database.
 type NDB struct{ mysql.Driver }
 
-// New returns it.
+// New returns the database.
 func New() *NDB {
 	return &NDB{mysql.Driver{Kind: Name, Column: column, Engine: " ENGINE=NDBCLUSTER"}}
 }
@@ -60,7 +60,7 @@ func (*NDB) Find(version, from string) (database.Installation, error) {
 	return database.Find([]install.Recipe{Recipe}, version, from)
 }
 
-// Name is how experiments call it.
+// Name is the name of the database in experiments.
 const Name = "mysql-ndb"
 
 // Recipe takes the SQL node from Debian's sid and compiles the data and management nodes from the same source.
@@ -81,7 +81,7 @@ var Recipe = install.Recipe{
 	Version: install.MatchVersion(`(?:ndb-|Ver )([0-9]+\.[0-9]+\.[0-9]+)`),
 }
 
-// About is what the laboratory and its documentation know of MySQL NDB Cluster.
+// About describes MySQL NDB Cluster for the lab and the documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: []install.Recipe{Recipe},
 	Choices: choices,

@@ -190,7 +190,7 @@ func (c *cluster) managerAddr() string { return fmt.Sprintf("%s:%d", c.manager.A
 func (c *cluster) startManager(ctx context.Context, fresh bool) error {
 	dir := manageDir(c.manager)
 	if err := c.manager.Files().MakeDir(ctx, dir); err != nil {
-		return fmt.Errorf("making the directory of the management node: %w", err)
+		return fmt.Errorf("creating the directory of the management node: %w", err)
 	}
 	file := filepath.Join(dir, "config.ini")
 	text := c.options.config(c.manager, c.members(), len(c.Env.Nodes))

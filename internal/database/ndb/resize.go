@@ -160,7 +160,7 @@ func (c *cluster) createNodeGroups(ctx context.Context) error {
 		return err
 	}
 	if !created.MatchString(out) {
-		return fmt.Errorf("making a node group of %s: ndb_mgm says %q", strings.Join(ids, ", "), strings.TrimSpace(out))
+		return fmt.Errorf("creating a node group of %s: ndb_mgm says %q", strings.Join(ids, ", "), strings.TrimSpace(out))
 	}
 	s, err := c.findSQL(ctx)
 	if err != nil {

@@ -59,7 +59,7 @@ const rowsQuery = "SELECT node_id, SUM(fixed_elem_count) FROM ndbinfo.memory_per
 func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	peers, err := c.queryPeers(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("asking the members: %w", err)
+		return nil, fmt.Errorf("querying the members: %w", err)
 	}
 	groups := make(map[int]bool)
 	for _, p := range peers {
@@ -70,7 +70,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 	held := make(map[string]string)
 	if s, err := c.findSQL(ctx); err == nil {
 		if held, err = s.QueryPairs(ctx, rowsQuery); err != nil {
-			return nil, fmt.Errorf("asking the members: %w", err)
+			return nil, fmt.Errorf("querying the members: %w", err)
 		}
 	}
 	var members []database.Member
@@ -82,7 +82,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 		}
 		if n := held[strconv.Itoa(m.id)]; n != "" {
 			if d.Rows, err = strconv.ParseInt(n, 10, 64); err != nil {
-				return nil, fmt.Errorf("asking the members: the rows of %s: %w", m.Host.Name(), err)
+				return nil, fmt.Errorf("querying the members: the rows of %s: %w", m.Host.Name(), err)
 			}
 		}
 		members = append(members, d)
@@ -120,7 +120,7 @@ func (c *cluster) Count(ctx context.Context) (int64, error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	s, err := c.findSQL(ctx)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	return s.Clear(ctx)
 }

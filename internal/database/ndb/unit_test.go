@@ -113,7 +113,7 @@ HostName=A3
 	text := o.settings(members[1], nil, "A1:1186").Text("mysqld")
 	for _, want := range []string{"ndbcluster = ON\n", "ndb-connectstring = A1:1186\n", "ndb-nodeid = 102\n", "server-id = 2\n"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
+			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
 }
@@ -160,11 +160,11 @@ func TestShow(t *testing.T) {
 	}
 	for _, bad := range []string{"", "Unable to connect with connect string: nodeid=0,10.0.0.1:1186\n"} {
 		if got, err := parseShow(bad); err == nil {
-			t.Errorf("%q read as %v", bad, got)
+			t.Errorf("%q was parsed as %v", bad, got)
 		}
 	}
 	if !created.MatchString("Connected to Management Server at: 198.51.100.10:1186\nNodegroup 1 created\n") {
-		t.Error("a node group that was made is not seen")
+		t.Error("a created node group was not detected")
 	}
 }
 
@@ -177,7 +177,7 @@ func FuzzShow(f *testing.F) {
 		}
 		for id, p := range peers {
 			if p.id != id || p.group < -1 {
-				t.Errorf("node %d read as %+v", id, p)
+				t.Errorf("node %d was parsed as %+v", id, p)
 			}
 		}
 	})
@@ -202,7 +202,7 @@ func TestKnows(t *testing.T) {
 		t.Error(err)
 	}
 	if err := checkConfigured(peers, members); err == nil || !strings.Contains(err.Error(), "node 103") {
-		t.Errorf("a SQL node that is not configured: %v", err)
+		t.Errorf("an unconfigured SQL node: %v", err)
 	}
 }
 

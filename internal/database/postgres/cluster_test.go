@@ -80,14 +80,14 @@ func TestPrimaryHaltsAndReturns(t *testing.T) {
 			}
 			defer one.Close()
 			if _, err := one.Read(ctx, "", "user2", nil, nil); err != nil {
-				t.Errorf("the member that returned lacks what it missed: %v", err)
+				t.Errorf("the returned member lacks the missed writes: %v", err)
 			}
 			var e *load.OpError
 			if err := one.Insert(ctx, "", "user3", record("a")); !errors.As(err, &e) || e.Outcome != load.NotDone {
 				t.Errorf("a write through a member's own copy: %v", err)
 			}
 			if err := c.Err(); err != nil {
-				t.Errorf("a member that halted counts as failed: %v", err)
+				t.Errorf("a halted member counts as failed: %v", err)
 			}
 		})
 	}
@@ -106,13 +106,13 @@ func TestAllHalt(t *testing.T) {
 	}
 	var e *load.OpError
 	if err := client.Insert(t.Context(), "", "user2", record("a")); !errors.As(err, &e) {
-		t.Errorf("a write to nobody: %v", err)
+		t.Errorf("a write without a running member: %v", err)
 	}
 	if err := client.Insert(t.Context(), "", "user2", record("a")); !errors.As(err, &e) || e.Outcome != load.NotDone || e.Class != classNoPrimary {
-		t.Errorf("a write to nobody: %v", err)
+		t.Errorf("a write without a running member: %v", err)
 	}
 	if _, err := c.Leave(t.Context(), nodes[0], database.Graceful); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("a member left with no other running: %v", err)
+		t.Errorf("the only running member was allowed to leave: %v", err)
 	}
 	for _, h := range []host.Host{nodes[1], nodes[0]} {
 		if err := c.Revive(t.Context(), h); err != nil {
@@ -152,7 +152,7 @@ func TestPrimaryIsPlaced(t *testing.T) {
 		t.Errorf("%s is the primary", got)
 	}
 	if _, err := New().Start(t.Context(), database.Env{Nodes: nodes, Options: database.Options{"primary": "n9"}}); !errors.Is(err, ErrOption) || !strings.Contains(err.Error(), "n1, n2") {
-		t.Errorf("a primary that is no node: %v", err)
+		t.Errorf("an unknown node as primary: %v", err)
 	}
 }
 
@@ -183,14 +183,14 @@ func TestReadsElsewhere(t *testing.T) {
 		}
 	}
 	if client.read != client.write {
-		t.Error("reads of the primary have a connection of their own, where the server has only so many")
+		t.Error("reads of the primary use an extra connection, although the server's connections are limited")
 	}
 	// No standby remains to confirm a write, so it is in doubt.
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	var e *load.OpError
 	if err := client.Insert(ctx, "", "user2", record("a")); !errors.As(err, &e) || e.Outcome != load.InDoubt || e.Class != "timeout" {
-		t.Errorf("a write that nobody confirms: %v", err)
+		t.Errorf("a write without a confirming standby: %v", err)
 	}
 }
 
@@ -207,10 +207,10 @@ func TestSchema(t *testing.T) {
 	}
 	var e *load.OpError
 	if err := client.Update(t.Context(), "", "user1", []load.Field{{Name: "field77"}}); !errors.As(err, &e) || e.Outcome != load.NotDone || e.Class != "sqlstate_42703" {
-		t.Errorf("an update of a field that the table lacks: %v", err)
+		t.Errorf("an update of an unknown field: %v", err)
 	}
 	if _, err := client.Read(t.Context(), "", "user1", nil, nil); err != nil {
-		t.Errorf("the connection is of no use after a refusal: %v", err)
+		t.Errorf("the connection is unusable after a refusal: %v", err)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestAllReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if known := client.members(); len(known) != 3 {
-		t.Errorf("the client knows of %q", known)
+		t.Errorf("the client's members are %q", known)
 	}
 	if _, err := c.Leave(ctx, nodes[0], database.Graceful); err != nil {
 		t.Fatal(err)

@@ -104,7 +104,7 @@ func directoryOf(ctx context.Context, conn *pgconn.PgConn, known []string) ([]st
 	return known, nil
 }
 
-// Error classes beside those of package database and PostgreSQL's codes ("sqlstate_53100").
+// Error classes in addition to those of package database and PostgreSQL's codes ("sqlstate_53100").
 const (
 	classNoPrimary = "no_primary" // no server that was reached takes writes
 	classReadOnly  = "read_only"  // the server is a standby
@@ -173,7 +173,7 @@ func ensureTable(ctx context.Context, conn *pgconn.PgConn, table, prefix string,
 	there, err := oneRow(ctx, conn, fmt.Sprintf("SELECT count(*) FROM information_schema.columns WHERE table_name = %s AND column_name = %s",
 		literal(table), literal(prefix+strconv.Itoa(fields-1))))
 	if err != nil {
-		return fmt.Errorf("looking for the table %s: %w", table, err)
+		return fmt.Errorf("finding the table %s: %w", table, err)
 	}
 	if there != "0" {
 		return nil
@@ -187,7 +187,7 @@ func ensureTable(ctx context.Context, conn *pgconn.PgConn, table, prefix string,
 		"CREATE TABLE IF NOT EXISTS %s (%s varchar(255) PRIMARY KEY); ALTER TABLE %s %s; COMMIT",
 		schemaLock, name, keyColumn, name, strings.Join(add, ", ")))
 	if err != nil {
-		return fmt.Errorf("making the table %s: %w", table, err)
+		return fmt.Errorf("creating the table %s: %w", table, err)
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (m *member) prepare(ctx context.Context) error {
 		return fmt.Errorf("emptying the directory of postgres on %s: %w", m.host.Name(), err)
 	}
 	if err := m.host.Files().Own(ctx, m.dir(), nobody, nobody); err != nil {
-		return fmt.Errorf("giving the directory of postgres on %s to its user: %w", m.host.Name(), err)
+		return fmt.Errorf("changing the owner of the directory of postgres on %s: %w", m.host.Name(), err)
 	}
 	return nil
 }
@@ -159,11 +159,11 @@ func (m *member) withConn(ctx context.Context, what func(context.Context, *pgcon
 	defer cancel()
 	conn, err := connect(ctx, m.addr, settings{user: user, database: user}, host.Dialer(m.host, adminTimeout))
 	if err != nil {
-		return fmt.Errorf("asking postgres on %s: %w", m.host.Name(), err)
+		return fmt.Errorf("querying postgres on %s: %w", m.host.Name(), err)
 	}
 	defer abandon(conn)
 	if err := what(ctx, conn); err != nil {
-		return fmt.Errorf("asking postgres on %s: %w", m.host.Name(), err)
+		return fmt.Errorf("querying postgres on %s: %w", m.host.Name(), err)
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ const (
 	PropUser     = "postgres.user"     // default postgres
 	PropPassword = "postgres.password" //
 	PropDatabase = "postgres.database" // default postgres
-	PropRead     = "postgres.read"     // who answers reads and scans: primary (default), standby or nearest
+	PropRead     = "postgres.read"     // server of reads and scans: primary (default), standby or nearest
 	PropTimeout  = "postgres.timeout"  // milliseconds for an operation that has no other bound; default 10000
 	// The workload's own.
 	PropTable       = "table"

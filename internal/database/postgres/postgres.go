@@ -4,7 +4,7 @@
 //	   │                       cloned by pg_basebackup
 //	   └──WAL──► standby ──► promoted when the primary halts, leaves or is lost
 //
-// PostgreSQL never promotes by itself. The laboratory does, as an operator or a failover manager would: it promotes the
+// PostgreSQL never promotes a standby on its own. The lab does, as an operator or a failover manager would: it promotes the
 // standby with the most WAL, and the others follow it. A returning primary is rewound (pg_rewind) to a standby.
 //
 // The table is that of YCSB's JDBC binding, except that fields are bytea, because values are bytes.
@@ -98,7 +98,7 @@ func shortVersion(text string) string {
 	return strings.TrimPrefix(text, "PostgreSQL ")
 }
 
-// About is what the laboratory and its documentation know of PostgreSQL.
+// About describes PostgreSQL for the lab and the documentation.
 var About = database.About{
 	Name: Name, New: func() database.Database { return New() }, Recipes: Recipes,
 	Choices:  choices,

@@ -33,7 +33,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 		Timeout: changeTimeout,
 		Check: func(context.Context) error {
 			if primary = c.primary.Load(); primary == nil {
-				return fmt.Errorf("%w: there is no primary", database.ErrNotReady)
+				return fmt.Errorf("%w: no primary", database.ErrNotReady)
 			}
 			return nil
 		},
@@ -130,7 +130,7 @@ func (c *cluster) checkLeave(m *member) error {
 func (c *cluster) checkSettled(ctx context.Context) error {
 	members, primary := c.current()
 	if primary == nil {
-		return fmt.Errorf("%w: there is no primary", database.ErrNotReady)
+		return fmt.Errorf("%w: no primary", database.ErrNotReady)
 	}
 	states, err := standbys(ctx, primary)
 	if err != nil {

@@ -35,7 +35,7 @@ func standbys(ctx context.Context, primary *member) (map[string]string, error) {
 func (c *cluster) Ready(ctx context.Context) error {
 	members, primary := c.current()
 	if primary == nil {
-		return fmt.Errorf("%w: there is no primary", database.ErrNotReady)
+		return fmt.Errorf("%w: no primary", database.ErrNotReady)
 	}
 	recovering, err := primary.query(ctx, inRecovery)
 	switch {
@@ -66,7 +66,7 @@ func (c *cluster) Ready(ctx context.Context) error {
 	return g.Wait()
 }
 
-// awaitStreaming waits until a standby streams and has all that the primary had written at the call.
+// awaitStreaming waits until a standby streams and has everything that the primary had written at the call.
 func (c *cluster) awaitStreaming(ctx context.Context, m, primary *member, timeout time.Duration) error {
 	var target string
 	return m.Server().Await(ctx, timeout, func(ctx context.Context) error {
@@ -121,7 +121,7 @@ func (c *cluster) Members(ctx context.Context) ([]database.Member, error) {
 func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 	primary := c.primary.Load()
 	if primary == nil {
-		return 0, fmt.Errorf("counting rows: %w: there is no primary", database.ErrNotReady)
+		return 0, fmt.Errorf("counting rows: %w: no primary", database.ErrNotReady)
 	}
 	if err := primary.withConn(ctx, func(ctx context.Context, conn *pgconn.PgConn) (err error) {
 		n, err = count(ctx, conn, defaultTable)
@@ -135,10 +135,10 @@ func (c *cluster) Count(ctx context.Context) (n int64, err error) {
 func (c *cluster) Clear(ctx context.Context) error {
 	primary := c.primary.Load()
 	if primary == nil {
-		return fmt.Errorf("emptying the table: %w: there is no primary", database.ErrNotReady)
+		return fmt.Errorf("clearing the table: %w: no primary", database.ErrNotReady)
 	}
 	if _, err := primary.query(ctx, "TRUNCATE "+defaultTable); err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	return nil
 }
@@ -147,12 +147,12 @@ func (c *cluster) Clear(ctx context.Context) error {
 func (c *cluster) OpenMember(ctx context.Context, node string) (load.Client, error) {
 	m := c.On(node)
 	if m == nil {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, database.ErrNotMember)
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, database.ErrNotMember)
 	}
 	s := settings{user: user, database: user, timeout: defaultTimeout, table: defaultTable}
 	conn, err := connect(ctx, m.addr, s, host.Dialer(m.host, adminTimeout))
 	if err != nil {
-		return nil, fmt.Errorf("reading what %s holds: %w", node, dialError(m.addr, err))
+		return nil, fmt.Errorf("reading the copy of %s: %w", node, dialError(m.addr, err))
 	}
 	return &client{settings: s, members: func() []string { return []string{m.addr} }, alone: true,
 		read: &lane{conn: conn, addr: m.addr, statements: make(map[string]*statement)}}, nil

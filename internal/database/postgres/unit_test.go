@@ -131,12 +131,12 @@ func TestClassify(t *testing.T) {
 func TestSlots(t *testing.T) {
 	for _, addr := range []string{"10.77.0.11:5432", "127.0.0.1:1"} {
 		if got := nodeOfSlot(slotOf(addr)); got != addr {
-			t.Errorf("slot %s is of %s, want %s", slotOf(addr), got, addr)
+			t.Errorf("slot %s belongs to %s, want %s", slotOf(addr), got, addr)
 		}
 	}
 	for _, slot := range []string{"", "somebody", "skerry_", "skerry_10_0_0_1", "skerry_10_0_0_1__port"} {
 		if got := nodeOfSlot(slot); got != "" {
-			t.Errorf("slot %q is taken for that of %s", slot, got)
+			t.Errorf("slot %q was attributed to %s", slot, got)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestAnnouncedAddress(t *testing.T) {
 	c := &cluster{options: o}
 	h := published{ports: map[int]int{6379: 7000}}
 	if m := c.newMember(&withDir{h}); m.addr != "10.77.0.1:7000" || m.local != "172.18.0.2:6379" {
-		t.Errorf("reached at %s, listens at %s", m.addr, m.local)
+		t.Errorf("announced as %s, listens at %s", m.addr, m.local)
 	}
 }
 
@@ -64,6 +64,6 @@ func TestPorts(t *testing.T) {
 		t.Errorf("%v\n%s", err, diff)
 	}
 	if _, err := New().Ports(3, database.Options{"port": "x"}); err == nil {
-		t.Error("a bad port is no mistake")
+		t.Error("an invalid port was accepted")
 	}
 }

@@ -82,13 +82,13 @@ func checkRecords(t *testing.T, c load.Client) {
 		big := make([]byte, 100_000)
 		want := []load.Field{{Name: "field0", Value: []byte("\r\n$1\r\n")}, {Name: "field1", Value: []byte{}}, {Name: "field2", Value: big}}
 		if _, err := c.Read(ctx, "t", key, nil, nil); !errors.Is(err, load.ErrNotFound) {
-			t.Fatalf("read of nothing: %v", err)
+			t.Fatalf("read of a missing record: %v", err)
 		}
 		if _, err := c.Read(ctx, "t", key, []string{"field0"}, nil); !errors.Is(err, load.ErrNotFound) {
-			t.Fatalf("read of a field of nothing: %v", err)
+			t.Fatalf("read of a field of a missing record: %v", err)
 		}
 		if err := c.Delete(ctx, "t", key); !errors.Is(err, load.ErrNotFound) {
-			t.Fatalf("delete of nothing: %v", err)
+			t.Fatalf("delete of a missing record: %v", err)
 		}
 		if err := c.Insert(ctx, "t", key, want); err != nil {
 			t.Fatal(err)
@@ -246,28 +246,28 @@ func TestJoinAndLeave(t *testing.T) {
 		next = from
 		n, err := c.Scan(ctx, "t", key(from), count, nil, func(k string, _ []load.Field) {
 			if next < rows && k != key(next) {
-				t.Errorf("scan from %d saw %s where %s is", from, k, key(next))
+				t.Errorf("scan from %d returned %s, want %s", from, k, key(next))
 			}
 			next++
 		})
 		if err == nil && n < min(count, rows-from) {
-			err = fmt.Errorf("scan of %d from %d saw %d", count, from, n)
+			err = fmt.Errorf("scan of %d from %d returned %d", count, from, n)
 		}
 		return err
 	})
 
 	if _, err := c.Leave(ctx, nodes[1], database.Graceful); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("one of three masters left: %v", err)
+		t.Errorf("one of three masters was allowed to leave: %v", err)
 	}
 	if _, err := c.Leave(ctx, nodes[3], database.Graceful); !errors.Is(err, database.ErrNotMember) {
-		t.Errorf("a node that is no member left: %v", err)
+		t.Errorf("leave of a non-member: %v", err)
 	}
 	joined, err := c.Join(ctx, nodes[3])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Join(ctx, nodes[3]); !errors.Is(err, database.ErrMember) {
-		t.Errorf("a member joined: %v", err)
+		t.Errorf("join of a member: %v", err)
 	}
 	members, err := c.Members(ctx)
 	if err != nil {
@@ -281,7 +281,7 @@ func TestJoinAndLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	if running(nodes[0]) {
-		t.Error("the server that left still runs")
+		t.Error("the server of the removed member is still running")
 	}
 	again, err := c.Join(ctx, nodes[0])
 	if err != nil {
@@ -302,7 +302,7 @@ func TestJoinAndLeave(t *testing.T) {
 	}
 	select {
 	case <-c.Failed():
-		t.Errorf("leaving counts as failing: %v", c.Err())
+		t.Errorf("a leave counts as a failure: %v", c.Err())
 	default:
 	}
 }
@@ -371,7 +371,7 @@ func TestOperationOutcomes(t *testing.T) {
 		{"closed", "", "eof", load.InDoubt},
 		{"nonsense", "hello\r\n", "protocol", load.InDoubt},
 		{"loading", "-LOADING Redis is loading\r\n", "loading", load.NotDone},
-		{"redirected for ever", "-MOVED 1 :PORT\r\n", "moved", load.NotDone},
+		{"redirected endlessly", "-MOVED 1 :PORT\r\n", "moved", load.NotDone},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := open(t, New(), server(t, test.reply))
@@ -393,7 +393,7 @@ func TestOperationOutcomes(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		if err := c.Update(ctx, "t", "user1", record("x")); !errors.As(err, &e) || e.Class != "canceled" || e.Outcome != load.NotDone {
-			t.Errorf("error %v of an operation after the end", err)
+			t.Errorf("an operation after Close: error %v", err)
 		}
 	})
 	t.Run("wrong password", func(t *testing.T) {
@@ -404,7 +404,7 @@ func TestOperationOutcomes(t *testing.T) {
 			t.Error("no error")
 		}
 	})
-	t.Run("nobody there", func(t *testing.T) {
+	t.Run("no server", func(t *testing.T) {
 		h := testhost.Loopback(t, 1)[0]
 		if _, err := New().Open(t.Context(), map[string]string{PropHost: h.Addr()}); !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("error %v", err)
@@ -418,9 +418,9 @@ func TestRefusedConnectionIsRedirected(t *testing.T) {
 	for _, test := range []struct {
 		name, reply, class string
 	}{
-		{"another serves it", ":1\r\n", ""},
-		{"another says that it is still there", "-MOVED 1 " + gone + "\r\n", "refused"},
-		{"another does not know", "-CLUSTERDOWN The cluster is down\r\n", "clusterdown"},
+		{"another node serves the slot", ":1\r\n", ""},
+		{"another node still names the old owner", "-MOVED 1 " + gone + "\r\n", "refused"},
+		{"another node has no answer", "-CLUSTERDOWN The cluster is down\r\n", "clusterdown"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := open(t, New(), server(t, test.reply))

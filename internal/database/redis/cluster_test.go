@@ -34,7 +34,7 @@ func TestClusterOfEight(t *testing.T) {
 	for _, m := range members {
 		share += m.Share
 		if m.State != "master" || m.Share < 0.12 || m.Share > 0.13 {
-			t.Errorf("member %+v is no master with an eighth of the slots", m)
+			t.Errorf("member %+v is not a master with an eighth of the slots", m)
 		}
 	}
 	if len(members) != 8 || share != 1 {
@@ -94,11 +94,11 @@ func TestAbruptLeaveKeepsServing(t *testing.T) {
 	select {
 	case <-c.Failed():
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody noticed")
+		t.Fatal("the failure was not reported")
 	}
 	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "n2") || !strings.Contains(err.Error(), "killed") ||
 		!strings.Contains(err.Error(), "Cluster state changed: ok") {
-		t.Errorf("error %v does not name the node, how it ended and its log", err)
+		t.Errorf("error %v does not name the node, the exit status and the log", err)
 	}
 	if err := c.Ready(t.Context()); err == nil {
 		t.Error("ready with a dead member")
@@ -131,7 +131,7 @@ func TestAbruptLeaveKeepsServing(t *testing.T) {
 		}
 	}
 	if len(want) > 0 {
-		t.Errorf("no operation ended as %v; seen: %v", want, seen)
+		t.Errorf("no operation returned %v; got: %v", want, seen)
 	}
 	members, err := c.Members(t.Context())
 	if err != nil || members[1].State == "master" || members[0].State != "master" {
@@ -148,14 +148,14 @@ func TestPortTaken(t *testing.T) {
 	defer l.Close()
 	_, err = tryCluster(t, New(), nodes, nil)
 	if !errors.Is(err, daemon.ErrPortTaken) || !strings.Contains(err.Error(), "port 6379 of "+nodes[1].Addr()) || !strings.Contains(err.Error(), "n2") {
-		t.Errorf("error %v does not say which port of which node is taken", err)
+		t.Errorf("error %v does not name the node and the port in use", err)
 	}
 	if advice.Of(err) == "" {
 		t.Error("no advice")
 	}
 	for _, h := range nodes {
 		if running(h) {
-			t.Errorf("redis is left on %s", h.Name())
+			t.Errorf("redis is still running on %s", h.Name())
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestClusterFailsWhenServerDies(t *testing.T) {
 		if pids, _ := filepath.Glob("/proc/[0-9]*/cwd"); pids != nil {
 			for _, p := range pids {
 				if cwd, _ := os.Readlink(p); strings.HasPrefix(cwd, h.Dir()) {
-					t.Errorf("a process is left in %s", cwd)
+					t.Errorf("a process is still running in %s", cwd)
 				}
 			}
 		}
@@ -190,7 +190,7 @@ func TestMissingProgramFailsStart(t *testing.T) {
 	_, err := New().Start(t.Context(), database.Env{Nodes: nodes, Control: nodes[0],
 		Installation: database.Installation{Programs: map[string]string{"redis-server": "/nonexistent/redis-server"}}})
 	if !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("error %v, want one that says that the program does not exist", err)
+		t.Errorf("error %v, want fs.ErrNotExist", err)
 	}
 }
 
@@ -210,11 +210,11 @@ func TestCancelledStart(t *testing.T) {
 			}
 		}})
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("error %v, want that it was cancelled", err)
+		t.Errorf("error %v, want context.Canceled", err)
 	}
 	for _, h := range nodes {
 		if running(h) {
-			t.Errorf("redis is left on %s", h.Name())
+			t.Errorf("redis is still running on %s", h.Name())
 		}
 	}
 }
@@ -239,13 +239,13 @@ exit 1
 	c.Env.Installation.Programs["redis-cli"] = broken
 	_, err := c.Join(t.Context(), nodes[3])
 	if err == nil || !strings.Contains(err.Error(), "something went wrong") {
-		t.Errorf("error %v does not say what redis-cli said", err)
+		t.Errorf("error %v lacks the output of redis-cli", err)
 	}
 	if c.On(nodes[3].Name()) != nil || running(nodes[3]) {
-		t.Error("the node is still there")
+		t.Error("the node is still a member")
 	}
 	if err := errors.Join(c.Ready(t.Context()), c.checkNoMoves(t.Context()), c.Err()); err != nil {
-		t.Errorf("the cluster is not as it was: %v", err)
+		t.Errorf("the cluster changed: %v", err)
 	}
 	if members, err := c.Members(t.Context()); err != nil || len(members) != 3 {
 		t.Errorf("members %+v, %v", members, err)

@@ -53,23 +53,23 @@ func TestHaltWithoutFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if running(nodes[1]) {
-		t.Error("a halted server runs")
+		t.Error("a halted server is still running")
 	}
 	if err := c.Halt(ctx, nodes[1], database.Abrupt); !errors.Is(err, errHalted) {
-		t.Errorf("halting it again: %v", err)
+		t.Errorf("halting the member again: %v", err)
 	}
 	if err := c.Ready(ctx); !errors.Is(err, database.ErrNotReady) {
 		t.Errorf("ready: %v", err)
 	}
 	if _, err := c.Count(ctx); !errors.Is(err, database.ErrNotReady) {
-		t.Errorf("counting with a third of the slots away: %v", err)
+		t.Errorf("counting with a third of the slots unavailable: %v", err)
 	}
 	if members, err := c.Members(ctx); err != nil || len(members) != 3 || members[1].Rows != 0 {
 		t.Errorf("members %+v, %v", members, err)
 	}
 	for what, err := range map[string]error{
 		"join": second(c.Join(ctx, nodes[3])), "leave": second(c.Leave(ctx, nodes[0], database.Graceful)),
-		"graceful leave of it": second(c.Leave(ctx, nodes[1], database.Graceful)),
+		"graceful leave of the halted member": second(c.Leave(ctx, nodes[1], database.Graceful)),
 	} {
 		if !errors.Is(err, database.ErrNotReady) {
 			t.Errorf("%s while a member is halted: %v", what, err)
@@ -79,7 +79,7 @@ func TestHaltWithoutFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Revive(ctx, nodes[1]); !errors.Is(err, errRunning) {
-		t.Errorf("reviving it again: %v", err)
+		t.Errorf("reviving the member again: %v", err)
 	}
 	check(300)
 	if err := c.Halt(ctx, nodes[1], database.Abrupt); err != nil {
@@ -90,7 +90,7 @@ func TestHaltWithoutFile(t *testing.T) {
 	}
 	check(300 - int(held))
 	if err := c.Err(); err != nil {
-		t.Errorf("halting counts as failing: %v", err)
+		t.Errorf("a halt counts as a failure: %v", err)
 	}
 }
 
@@ -115,7 +115,7 @@ func TestLostMaster(t *testing.T) {
 	}
 	check(300 - int(held))
 	if _, err := c.Leave(ctx, nodes[1], database.Abrupt); !errors.Is(err, database.ErrFixed) {
-		t.Errorf("one of three masters left: %v", err)
+		t.Errorf("one of three masters was allowed to leave: %v", err)
 	}
 	if _, err := c.Join(ctx, nodes[2]); err != nil {
 		t.Fatal(err)
@@ -208,10 +208,10 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 	}
 	scanned, err := reader.Scan(ctx, "t", "", 1000, nil, nil)
 	if err != nil || here < 40 || scanned != here {
-		t.Errorf("the replica holds %d records of 200, a scan saw %d, %v", here, scanned, err)
+		t.Errorf("the replica has %d of 200 records, a scan returned %d, %v", here, scanned, err)
 	}
 	if err := reader.Update(ctx, "t", "user1", record("x")); !errors.Is(err, load.ErrUnsupported) {
-		t.Errorf("a member's own copy was written: %v", err)
+		t.Errorf("a write through a member's own copy: %v", err)
 	}
 
 	// The master is killed, its replica takes over, and it returns as a replica.
@@ -225,7 +225,7 @@ func replicasComeAndGo(t *testing.T, d *Redis, need testkit.Feature) {
 		views, err := c.readViews(ctx)
 		for _, v := range views {
 			if v.state != "ok" {
-				err = errors.Join(err, fmt.Errorf("to %s the cluster's state is %s", v.host.Name(), v.state))
+				err = errors.Join(err, fmt.Errorf("%s reports the cluster state %s", v.host.Name(), v.state))
 			}
 		}
 		return errors.Join(err, second(c.masterViews(ctx)))
@@ -270,7 +270,7 @@ func TestWriteWaitsForReplicas(t *testing.T) {
 	err := client.Update(short, "t", "user1", record("b"))
 	var e *load.OpError
 	if !errors.As(err, &e) || e.Outcome != load.InDoubt {
-		t.Errorf("a write that no replica has: %v", err)
+		t.Errorf("a write without a replica: %v", err)
 	}
 }
 
@@ -326,6 +326,6 @@ func TestOpenMemberReadsOwnCopy(t *testing.T) {
 		}
 	}
 	if here != passes*100 {
-		t.Errorf("read %d times, the members hold %d records of 100", passes, here)
+		t.Errorf("read %d times, the members have %d of 100 records", passes, here)
 	}
 }

@@ -24,10 +24,10 @@ type counters struct {
 	end     func() // stops the workers and waits for them
 	workers sync.WaitGroup
 	mu      sync.Mutex
-	last    map[string]int // acknowledged; -1 after a delete
-	tried   map[string]int // the greatest that may have been written
+	last    map[string]int // last acknowledged number; -1 after a delete
+	tried   map[string]int // largest number that may have been written
 	failed  int
-	why     map[string]int // failures by what they say
+	why     map[string]int // failures by message
 }
 
 func count(t *testing.T, d *Redis, c *cluster, workers, keys int) *counters {
@@ -150,7 +150,7 @@ func TestRepairAfterKilledMove(t *testing.T) {
 	}
 	t.Logf("%d moves were killed", killed)
 	if killed == 0 {
-		t.Error("every move was done before it could be killed")
+		t.Error("every move completed before it could be killed")
 	}
 	if _, err := c.Leave(ctx, nodes[1], database.Graceful); err != nil {
 		t.Fatal(err)
@@ -295,16 +295,16 @@ func TestRepairIgnoresDeletedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := from.admin.Dump(ctx, key).Err(); !isKeyGone(err) {
-		t.Errorf("a key that is not there, of a slot on the move: %v", err)
+		t.Errorf("a missing key of a migrating slot: %v", err)
 	}
 	if err := setSlotState(ctx, from.admin, []int{slot}, "STABLE"); err != nil {
 		t.Fatal(err)
 	}
 	if err := from.admin.Dump(ctx, key).Err(); !isKeyGone(err) {
-		t.Errorf("a key that is not there: %v", err)
+		t.Errorf("a missing key: %v", err)
 	}
 	if isKeyGone(errors.New("IOERR")) {
-		t.Error("any error is taken for a key that has gone")
+		t.Error("every error counts as a missing key")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // nativeSince is the first major version of Valkey that migrates slots itself.
 const nativeSince = 9
 
-// errNotNative means that the server has no slot migration of its own.
+// errNotNative means that the server has no built-in slot migration.
 var errNotNative = errors.New("rebalance: native needs Valkey 9 or newer")
 
 // resolveRebalance chooses the mover of a version: the server's own where it has one, unless the options choose another.

@@ -44,7 +44,7 @@ func TestPlan(t *testing.T) {
 			for _, s := range m.slots {
 				at := slices.Index(has[m.from], s)
 				if at < 0 {
-					t.Fatalf("%v, stays %v: %d gives slot %d that it does not have", owned, stays, m.from, s)
+					t.Fatalf("%v, stays %v: %d gives up slot %d, which it does not own", owned, stays, m.from, s)
 				}
 				has[m.from] = slices.Delete(has[m.from], at, at+1)
 				has[m.to] = append(has[m.to], s)
@@ -81,10 +81,10 @@ func (p placed) Site() string { return p.site }
 
 func TestLayout(t *testing.T) {
 	for _, test := range []struct {
-		sites             string // of each node
+		sites             string // site of each node
 		masters, replicas int
 		together          int // replicas at their master's site
-		majority          int // of masters at one site, at most
+		majority          int // maximum number of masters at one site
 	}{
 		{"abcdef", 3, 1, 0, 1},
 		{"aabbcc", 3, 1, 0, 1},

@@ -100,12 +100,12 @@ func parseNumber(b []byte) (int64, error) {
 		digits, negative = b[1:], true
 	}
 	if len(digits) == 0 || len(digits) > 18 {
-		return 0, fmt.Errorf("%w: %.40q is no number", errProtocol, b)
+		return 0, fmt.Errorf("%w: %.40q is not a number", errProtocol, b)
 	}
 	var n int64
 	for _, d := range digits {
 		if d < '0' || d > '9' {
-			return 0, fmt.Errorf("%w: %.40q is no number", errProtocol, b)
+			return 0, fmt.Errorf("%w: %.40q is not a number", errProtocol, b)
 		}
 		n = n*10 + int64(d-'0')
 	}

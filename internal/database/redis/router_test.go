@@ -32,7 +32,7 @@ func TestUnknownEndpoint(t *testing.T) {
 	}
 	for _, n := range nodes {
 		if size, err := n.DBSize(t.Context()).Result(); err != nil || size == 0 || size == rows {
-			t.Errorf("%s holds %d of %d records, %v", n.Options().Addr, size, rows, err)
+			t.Errorf("%s has %d of %d records, %v", n.Options().Addr, size, rows, err)
 		}
 	}
 	// A slot without records moves: the client learns it from MOVED.
@@ -50,7 +50,7 @@ func TestUnknownEndpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := nodes[2].Exists(t.Context(), key).Result(); err != nil || n != 1 {
-		t.Errorf("%s holds %d of %s, %v", nodes[2].Options().Addr, n, key, err)
+		t.Errorf("%s has %d copies of %s, %v", nodes[2].Options().Addr, n, key, err)
 	}
 }
 
@@ -130,15 +130,15 @@ func TestSlotMap(t *testing.T) {
 		node []any
 		addr string // "" for none
 	}{
-		"an address":                {node("10.0.0.1"), "10.0.0.1:7001"},
-		"without metadata, as in 6": {node("10.0.0.1")[:3], "10.0.0.1:7001"},
-		"a name":                    {node("db.example", "ip", "10.0.0.1"), "db.example:7001"},
-		"IPv6":                      {node("fd00::1"), "[fd00::1]:7001"},
-		"null: an unknown endpoint": {node(nil, "ip", "10.0.0.1"), "10.0.0.9:7001"},
-		"empty: its own is unknown": {node(""), "10.0.0.9:7001"},
-		"? and its address":         {node("?", "ip", "10.0.0.1"), "10.0.0.1:7001"},
-		"?, and nothing else":       {node("?"), ""},
-		"?, and an unknown address": {node("?", "ip", ""), ""},
+		"an address":                  {node("10.0.0.1"), "10.0.0.1:7001"},
+		"without metadata, as in 6":   {node("10.0.0.1")[:3], "10.0.0.1:7001"},
+		"a name":                      {node("db.example", "ip", "10.0.0.1"), "db.example:7001"},
+		"IPv6":                        {node("fd00::1"), "[fd00::1]:7001"},
+		"null: unknown endpoint":      {node(nil, "ip", "10.0.0.1"), "10.0.0.9:7001"},
+		"empty: own endpoint unknown": {node(""), "10.0.0.9:7001"},
+		"? and its address":           {node("?", "ip", "10.0.0.1"), "10.0.0.1:7001"},
+		"? only":                      {node("?"), ""},
+		"?, and an unknown address":   {node("?", "ip", ""), ""},
 	} {
 		got, err := parseSlotMap([]any{[]any{int64(0), int64(16383), test.node}}, "10.0.0.9:7000")
 		var want []ownedSlots
@@ -199,14 +199,14 @@ func TestRedirectOverridesOlderSlotMap(t *testing.T) {
 	all := func(addr string) []ownedSlots { return []ownedSlots{{slotRange{0, slots - 1}, addr}} }
 	asked := r.question.Add(1)
 	if _, _, ok := r.followRedirect([]byte("MOVED 7 "+heir), left); !ok {
-		t.Fatal("the redirect was not understood")
+		t.Fatal("the redirect was not parsed")
 	}
 	r.applySlotMap(all(left), asked)
 	if owner(7) != heir || owner(8) != left {
-		t.Errorf("after the older answer slot 7 is with %s, want %s; slot 8 with %s, want %s", owner(7), heir, owner(8), left)
+		t.Errorf("after the older answer, slot 7 belongs to %s, want %s; slot 8 to %s, want %s", owner(7), heir, owner(8), left)
 	}
 	r.applySlotMap(all(left), r.question.Add(1))
 	if owner(7) != left {
-		t.Errorf("after a newer answer slot 7 is with %s, want %s", owner(7), left)
+		t.Errorf("after a newer answer, slot 7 belongs to %s, want %s", owner(7), left)
 	}
 }

@@ -286,7 +286,7 @@ const maxKeysInSlot = 100_000
 func (c *cluster) Clear(ctx context.Context) error {
 	views, err := c.masterViews(ctx)
 	if err != nil {
-		return fmt.Errorf("emptying the table: %w", err)
+		return fmt.Errorf("clearing the table: %w", err)
 	}
 	return daemon.ForEach(ctx, views, func(ctx context.Context, _ int, v view) error {
 		if err := v.admin.FlushAll(ctx).Err(); err != nil {

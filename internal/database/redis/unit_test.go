@@ -55,7 +55,7 @@ func TestIndexKeys(t *testing.T) {
 	}
 	for g, key := range indexKeys {
 		if slot := slotOf(key); slot/groupSlots != g || slot != indexSlots[g] {
-			t.Errorf("part %d of the index, %q, is in slot %d: not among its own", g, key, slot)
+			t.Errorf("part %d of the index, %q, is in slot %d: outside its range", g, key, slot)
 		}
 	}
 }
@@ -100,7 +100,7 @@ func FuzzParse(f *testing.F) {
 			}
 			// A prefix of an element is incomplete, never another element.
 			if _, _, ok, err := parseElement(buf[:next-1], at); ok || err != nil {
-				t.Fatalf("%q: its prefix is complete (%v) or wrong (%v)", buf[at:next], ok, err)
+				t.Fatalf("%q: a prefix is complete (%v) or invalid (%v)", buf[at:next], ok, err)
 			}
 			at = next
 		}
@@ -250,7 +250,7 @@ func TestShare(t *testing.T) {
 		for i := range n {
 			from, to := slotShare(i, n)
 			if from != next || to < from {
-				t.Errorf("share %d of %d is %d-%d, want it to begin at %d", i, n, from, to, next)
+				t.Errorf("share %d of %d is %d-%d, want %d as its start", i, n, from, to, next)
 			}
 			next = to + 1
 		}

@@ -84,7 +84,7 @@ const (
 	reserve = 512 << 20
 )
 
-// errMemory says that the machine has too little free memory.
+// errMemory means that the machine has too little free memory.
 var errMemory = errors.New("not enough free memory")
 
 // Memory allocates and holds bytes. If the node runs out of memory, the kernel kills this process

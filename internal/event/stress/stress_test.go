@@ -41,7 +41,7 @@ func TestCPU(t *testing.T) {
 	}
 	said, end := run(t, CPU(0.5))
 	if said != Ready {
-		t.Errorf("it said %q, want %q", said, Ready)
+		t.Errorf("got output %q, want %q", said, Ready)
 	}
 	// The load uses half a core in the long run, even on a busy machine.
 	for used := time.Duration(0); used < 200*time.Millisecond; time.Sleep(10 * time.Millisecond) {
@@ -67,7 +67,7 @@ func TestInvalidArguments(t *testing.T) {
 
 func TestTooMuchMemory(t *testing.T) {
 	if _, end := run(t, Memory(1<<50)); !errors.Is(end(), errMemory) {
-		t.Error("a petabyte is not refused")
+		t.Error("a load of 1 PiB of memory was accepted")
 	}
 }
 
@@ -77,7 +77,7 @@ func TestSendToSink(t *testing.T) {
 			said, end := run(t, Sink(network, "127.0.0.1"))
 			port, ok := strings.CutPrefix(said, Ready+" ")
 			if !ok {
-				t.Fatalf("the sink said %q", said)
+				t.Fatalf("output of the sink: %q", said)
 			}
 			if _, endSend := run(t, Send(network, net.JoinHostPort("127.0.0.1", port), 1e6)); endSend() != nil {
 				t.Error("the sender failed")
@@ -100,10 +100,10 @@ func TestRate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if took := time.Since(begin); took < 350*time.Millisecond {
-		t.Errorf("half a megabyte took %v, want half a second", took)
+		t.Errorf("sending 512 KiB took %v, want 0.5 s", took)
 	}
 	b.Close()
 	if err := <-done; err == nil {
-		t.Error("sending to nobody is no error")
+		t.Error("sending without a receiver succeeded")
 	}
 }

@@ -34,12 +34,12 @@ func TestExplainLatency(t *testing.T) {
 		"median of a quiet machine": {far, p50(0.009), nil, Distance, false, "9 ms: round trips 9"},
 		"far clients":               {far, p99(0.06), func(e *Waiting) { e.RoundTripS = 0.05 }, Distance, false, ""},
 		"tail of the database":      {far, p99(0.04), nil, Database, false, "40 ms: round trips 11"},
-		"servers beside other programs": {change(func(s *Second) { s.LatencyS, s.Servers = 0.0134, 0.9 }), p99(0.087), nil, Machine, true,
+		"servers next to other programs": {change(func(s *Second) { s.LatencyS, s.Servers = 0.0134, 0.9 }), p99(0.087), nil, Machine, true,
 			"servers waited for a processor 55.5"},
-		"servers where processors ran out": {change(func(s *Second) { s.LatencyS, s.Servers = 0.036, 1 }), p99(0.286), nil, Machine, true, ""},
+		"servers with saturated processors": {change(func(s *Second) { s.LatencyS, s.Servers = 0.036, 1 }), p99(0.286), nil, Machine, true, ""},
 		"disk of the machine": {slowDisk, p50(0.408), nil, Disk, true,
 			"408 ms: round trips 11, servers waited for a processor 123, servers waited for the disk 369"},
-		"disk that the experiment slows": {slowDisk, p99(0.853), func(e *Waiting) { e.SlowDisk = true }, Disk, false, ""},
+		"disk slowed by the experiment":  {slowDisk, p99(0.853), func(e *Waiting) { e.SlowDisk = true }, Disk, false, ""},
 		"few operations and a slow disk": {Second{Operations: 10, LatencyS: 0.03, Disk: 0.2}, p50(0.03), nil, Disk, true, ""},
 		"quota":                          {change(func(s *Second) { s.LatencyS, s.Quota = 0.05, 0.8 }), p99(0.2), nil, Node, false, ""},
 		"the driver was late": {far, Percentile{Quantile: 0.99, LatencyS: 0.04, LateS: 0.02}, nil, Client, true,
@@ -47,7 +47,7 @@ func TestExplainLatency(t *testing.T) {
 		"the driver read answers late": {change(func(s *Second) { s.LatencyS, s.Client = 0.02, 0.6 }), p99(0.06), nil, Client, true, ""},
 		"a link's queue": {far, Percentile{Quantile: 0.99, LatencyS: 0.3, QueueS: 0.2, Link: "a~b"}, nil, Queue, false,
 			"the queue of a~b 200"},
-		"nothing is known": {Second{}, p99(0.1), func(e *Waiting) { *e = Waiting{Unknown: []string{"the disk"}} }, Database,
+		"no measurement": {Second{}, p99(0.1), func(e *Waiting) { *e = Waiting{Unknown: []string{"the disk"}} }, Database,
 			false, "100 ms: round trips 0"},
 	} {
 		e := steady(tt.second)
@@ -60,7 +60,7 @@ func TestExplainLatency(t *testing.T) {
 		}
 	}
 	if c := ExplainLatency(Waiting{Unknown: []string{"the disk"}}, p99(1)); len(c.Unknown) != 1 {
-		t.Errorf("what is not known is not told: %+v", c)
+		t.Errorf("unknown parts are reported: %+v", c)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestWaitQuantileIsLarger(t *testing.T) {
 	if got := e.waitQuantile(0.99, func(Second) float64 { return 0 }); got != 0 {
 		t.Errorf("without a wait: %g", got)
 	}
-	e.Seconds = append(e.Seconds, Second{Operations: 1000}) // in most of them nothing waits
+	e.Seconds = append(e.Seconds, Second{Operations: 1000}) // most operations do not wait
 	if got := e.waitQuantile(0.4, servers); got > 1e-9 {
-		t.Errorf("below the share that waits: %g", got)
+		t.Errorf("quantile below the waiting share: %g", got)
 	}
 }

@@ -45,8 +45,8 @@ func TestExplainThroughput(t *testing.T) {
 			"37.5 of the 200 operations per second of the target were not sent, since earlier ones were unanswered; CPU utilisation 12 %"},
 		"a slow client": {func(e *Evidence) { near(e); e.Target, e.Throughput, e.LatencyS = 200, 162, 0.046 }, Client, "",
 			"of 32 threads, on average 7.45 wait for an answer"},
-		"threads not used": {func(e *Evidence) { e.Throughput = 100 }, Client, "", "of 32 threads, on average 9.8 wait for an answer"},
-		"nothing is known": {func(e *Evidence) { *e = Evidence{Threads: 1, Throughput: 10, LatencyS: 0.1} }, Database, "",
+		"idle threads": {func(e *Evidence) { e.Throughput = 100 }, Client, "", "of 32 threads, on average 9.8 wait for an answer"},
+		"no measurement": {func(e *Evidence) { *e = Evidence{Threads: 1, Throughput: 10, LatencyS: 0.1} }, Database, "",
 			"1 threads wait 100 ms each; round trips take 0; CPU utilisation 0 %"},
 	} {
 		e := idle()

@@ -49,7 +49,7 @@ func TestJitter(t *testing.T) {
 		seconds int
 		packets func(int) int
 		draw    func(float64) float64
-		want    string // "off", "right", or "" for not judged
+		want    string // "off", "right", or "" if not judged
 	}{
 		"normal":       {normal, 30, steady, right, "right"},
 		"uniform":      {of(link.Uniform), 30, steady, right, "right"},
@@ -62,8 +62,8 @@ func TestJitter(t *testing.T) {
 			}
 			return 0
 		}, right, "right"},
-		"packets that differ in number": {normal, 30, func(w int) int { return 1 + 500*(w%7/6) }, right, "right"},
-		"late by 0.1 ms":                {normal, 30, steady, func(x float64) float64 { return x + 0.1 }, "right"},
+		"varying number of packets": {normal, 30, func(w int) int { return 1 + 500*(w%7/6) }, right, "right"},
+		"late by 0.1 ms":            {normal, 30, steady, func(x float64) float64 { return x + 0.1 }, "right"},
 		// Independent draws of packets that may not overtake: mean 54.6 and SD 3.2 ms instead of 50 and 5 (issue 47, fault 2).
 		"a mean that follows the load": {normal, 30, steady, func(x float64) float64 { return 4.6 + 0.64*x }, "off"},
 		"half the spread":              {normal, 60, steady, func(x float64) float64 { return x / 2 }, "off"},

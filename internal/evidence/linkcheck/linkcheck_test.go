@@ -39,22 +39,22 @@ func TestLaws(t *testing.T) {
 	}{
 		"all obeyed": {[]Second{second(0, 1000, nil), second(1, 1000, nil)}, nil},
 		// The queue of a link that drains at the rate at which packets entered (issue 47, fault 1).
-		"a rate that came late": {[]Second{second(11, 100, nil), second(12, 120, slow(86, 6900*time.Millisecond)), second(13, 100, nil)},
+		"a late change of the rate": {[]Second{second(11, 100, nil), second(12, 120, slow(86, 6900*time.Millisecond)), second(13, 100, nil)},
 			&record.LawViolation{Law: "slow", T: 12, Packets: 86, Of: 120, WorstMS: 6900, Beyond: true, Times: 1, Total: 86}},
-		"a moment of the machine": {[]Second{second(0, 10_000, slow(9, 20*time.Millisecond))},
+		"a short stall of the machine": {[]Second{second(0, 10_000, slow(9, 20*time.Millisecond))},
 			&record.LawViolation{Law: "slow", Packets: 9, Of: 10_000, WorstMS: 20, Total: 9}},
-		"a share of many": {[]Second{second(0, 100_000, slow(90, time.Millisecond))},
+		"a small share of many packets": {[]Second{second(0, 100_000, slow(90, time.Millisecond))},
 			&record.LawViolation{Law: "slow", Packets: 90, Of: 100_000, WorstMS: 1, Total: 90}},
-		"too large a share of many": {[]Second{second(0, 100_000, slow(120, time.Millisecond))},
+		"a large share of many packets": {[]Second{second(0, 100_000, slow(120, time.Millisecond))},
 			&record.LawViolation{Law: "slow", Packets: 120, Of: 100_000, WorstMS: 1, Beyond: true, Times: 1, Total: 120}},
 		"few packets a second": {[]Second{second(0, 4, slow(4, time.Second)), second(1, 4, slow(4, time.Second)),
 			second(2, 4, slow(4, time.Second))},
 			&record.LawViolation{Law: "slow", T: -1, Packets: 12, Of: 12, WorstMS: 1000, Beyond: true, Total: 12}},
-		"two moments of the machine": {[]Second{second(0, 5000, slow(6, time.Millisecond)), second(1, 5000, slow(7, time.Millisecond))},
+		"two short stalls of the machine": {[]Second{second(0, 5000, slow(6, time.Millisecond)), second(1, 5000, slow(7, time.Millisecond))},
 			&record.LawViolation{Law: "slow", T: 1, Packets: 7, Of: 5000, WorstMS: 1, Total: 13}},
 		"the worse of two": {[]Second{second(0, 100, slow(50, time.Millisecond)), second(1, 100, slow(20, time.Second))},
 			&record.LawViolation{Law: "slow", T: 1, Packets: 20, Of: 100, WorstMS: 1000, Beyond: true, Times: 2, Total: 70}},
-		"beyond before many": {[]Second{second(0, 20, slow(11, time.Millisecond)), second(1, 100_000, slow(99, time.Second))},
+		"large excess before many packets": {[]Second{second(0, 20, slow(11, time.Millisecond)), second(1, 100_000, slow(99, time.Second))},
 			&record.LawViolation{Law: "slow", Packets: 11, Of: 20, WorstMS: 1, Beyond: true, Times: 1, Total: 110}},
 	}
 	for name, tt := range tests {

@@ -12,7 +12,7 @@ import (
 // world is generated data: candidates with known means. Some fail on a bad day.
 type world struct {
 	means  []float64
-	fails  []string // the day on which it fails, "" for none
+	fails  []string // days on which it fails
 	noise  float64
 	random *rand.Rand
 }
@@ -61,7 +61,7 @@ func (w *world) race(t *testing.T, budget float64) *Race {
 			return r
 		}
 		if rounds > 1000 {
-			t.Fatal("the race does not end")
+			t.Fatal("the race did not end")
 		}
 		for _, h := range heats {
 			r.AddResult(w.heat(h))
@@ -99,7 +99,7 @@ func TestPartialCandidate(t *testing.T) {
 		t.Errorf("%+v, want c1 in front of c0, which is measured in part", s)
 	}
 	if wins := r.Wins(1); wins["c0"] != 0 || wins["c1"] < 0.99 {
-		t.Errorf("they win %v", wins)
+		t.Errorf("races won: %v", wins)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestChooseFindsBestCandidate(t *testing.T) {
 	if text := os.Getenv("SKERRY_RACES"); text != "" { // on demand: 1,000 take a minute
 		var err error
 		if races, err = strconv.Atoi(text); err != nil || races < 1 {
-			t.Fatalf("SKERRY_RACES=%q is no number of races", text)
+			t.Fatalf("SKERRY_RACES=%q is not a number of races", text)
 		}
 	}
 	exhaustive := float64(n * (1 + len(days)) * 3)
@@ -194,13 +194,13 @@ func TestSmallBudget(t *testing.T) {
 		}
 		first := r.Standings()[0]
 		if first.Candidate != "c1" || first.Out != "" || !first.Tried {
-			t.Errorf("with %.0f the first is %+v, want c1 on all days", budget, first)
+			t.Errorf("with a budget of %.0f, the first is %+v, want c1 on all days", budget, first)
 		}
 		if r.Spent() > budget {
-			t.Errorf("%.0f of %.0f were spent", r.Spent(), budget)
+			t.Errorf("spent %.0f of %.0f", r.Spent(), budget)
 		}
 		if short := budget < 100; r.BudgetExhausted() != short {
-			t.Errorf("with %.0f the budget was short: %v", budget, !short)
+			t.Errorf("with a budget of %.0f, Short is %v", budget, !short)
 		}
 	}
 }

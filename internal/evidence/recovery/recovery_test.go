@@ -71,12 +71,12 @@ func TestRecoveryRules(t *testing.T) {
 	}{
 		"nothing happens":     {series(repeat(100, 40)...), 20, Rules{}, 0, false},
 		"never":               {series(rates(repeat(100, 20), repeat(80, 30))...), 20, Rules{}, 30, true},
-		"too late to be sure": {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 9))...), 20, Rules{}, 14, true},
+		"too late to confirm": {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 9))...), 20, Rules{}, 14, true},
 		"just in time":        {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 10))...), 20, Rules{}, 5, false},
 		"a relapse counts": {series(rates(repeat(100, 20), repeat(0, 2), repeat(100, 5), repeat(10, 1), repeat(100, 12))...), 20,
 			Rules{}, 8, false},
 		"fast enough, but slow answers": {slow(series(repeat(100, 50)...), 20, 27, 2001), 20, Rules{}, 7, false},
-		"in the midst of a second":      {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 20))...), 20.25, Rules{}, 4.75, false},
+		"within a second":               {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 20))...), 20.25, Rules{}, 4.75, false},
 		"a shorter hold":                {series(rates(repeat(100, 20), repeat(0, 5), repeat(100, 3))...), 20, Rules{Hold: 3}, 5, false},
 		"a laxer share":                 {series(rates(repeat(100, 20), repeat(80, 30))...), 20, Rules{Goodput: 0.75}, 0, false},
 	} {
@@ -97,7 +97,7 @@ func TestBaselineWindow(t *testing.T) {
 	}
 	warm := append([]Bin{{At: -2, Length: 1, OK: 9999}, {At: -1, Length: 1, OK: 9999}}, series(repeat(10, 5)...)...)
 	if got := measureEvent(warm, 2, 5, Rules{}); got.BaselineOps != 10 || got.BaselineS != 2 {
-		t.Errorf("the warm-up is no baseline: %+v", got)
+		t.Errorf("the warm-up was used as baseline: %+v", got)
 	}
 	if got := measureEvent(warm, 0, 5, Rules{}); got.BaselineS != 0 || got.Censored || got.Availability != 1 {
 		t.Errorf("without a baseline: %+v", got)
@@ -121,7 +121,7 @@ func TestTakeover(t *testing.T) {
 		t.Errorf("takeover %v, want 3.4", got.TakeoverS)
 	}
 	if got := measureEvent(bins, 24, 30, Rules{}); got.TakeoverS != nil {
-		t.Errorf("takeover %v where no write came", *got.TakeoverS)
+		t.Errorf("takeover %v without any write", *got.TakeoverS)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestMeasureEvents(t *testing.T) {
 		t.Errorf("%+v", leave)
 	}
 	if r := leave.Recovery; r.WatchedS != 20 || r.Censored || r.RecoverS != 5 {
-		t.Errorf("it is watched up to the next event: %+v", r)
+		t.Errorf("the recovery is observed past the next event: %+v", r)
 	}
 	if r := kill.Recovery; !r.Censored || r.RecoverS != 20 || r.DipDepth < 0.4 {
 		t.Errorf("%+v", r)

@@ -36,7 +36,7 @@ func TestSampleReportsDifferences(t *testing.T) {
 	}
 	n.usage = host.Usage{CPU: time.Hour, Memory: 7, ReadBytes: 1100, WroteBytes: 1300}
 	sent = 100_000
-	s.since = s.since.Add(-10 * time.Second) // the second came ten late
+	s.since = s.since.Add(-10 * time.Second) // the second call is ten seconds late
 	rows, err := s.Sample(t.Context(), 5)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestSampleReportsDifferences(t *testing.T) {
 		t.Fatalf("rows: %+v", rows)
 	}
 	got := rows[0]
-	most := func(v, rate int64) bool { return v > 0 && v <= rate } // it may have come later still
+	most := func(v, rate int64) bool { return v > 0 && v <= rate } // it may have been called even later
 	if got.T != 5 || got.Node != "Pune" || !most(got.TxBytes, 10_000) || got.Memory != 7 || !most(got.ReadBytes, 110) ||
 		!most(got.WroteBytes, 130) || got.CPU <= 0 {
 		t.Errorf("got %+v", got)
@@ -109,7 +109,7 @@ func TestParseProcessCPU(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if _, err := parseProcessCPU("42 (x) S 1"); err == nil {
-		t.Error("a short line gave no error")
+		t.Error("a truncated line gave no error")
 	}
 	if _, err := ReadProcessCPU(t.Context(), files.Local{}, os.Getpid()); err != nil {
 		t.Error(err)

@@ -133,7 +133,7 @@ func TestOutlierRestartsCount(t *testing.T) {
 		return reached
 	}
 	if add(trueMean, 23) || add(10*trueMean, 1) || add(trueMean, 3) {
-		t.Error("stopped with a stray of ten times the mean in it")
+		t.Error("stopped with an outlier of ten times the mean")
 	}
 }
 
@@ -144,7 +144,7 @@ func TestReachedIsIdempotent(t *testing.T) {
 	}
 	for range 100 {
 		if b.Reached(0.05) {
-			t.Fatal("stopped by being asked often")
+			t.Fatal("stopped because of frequent checks")
 		}
 	}
 }

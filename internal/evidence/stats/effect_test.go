@@ -16,7 +16,7 @@ func TestHedgesG(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	if back := ComputeEffect(b, a); back.Hedges != -e.Hedges {
-		t.Errorf("the other way round: %v, want %v", back.Hedges, -e.Hedges)
+		t.Errorf("swapped: %v, want %v", back.Hedges, -e.Hedges)
 	}
 }
 
@@ -65,10 +65,10 @@ func TestExactPermutationTest(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	if p := PermutationTest([]float64{1, 2, 3}, []float64{1, 2, 3}, 1); p.P != 1 {
-		t.Errorf("of equal samples: %+v", p)
+		t.Errorf("equal samples: %+v", p)
 	}
 	if p := PermutationTest([]float64{4, 4}, []float64{4, 4, 4}, 1); p.P != 1 {
-		t.Errorf("of values that are all one: %+v", p)
+		t.Errorf("identical values: %+v", p)
 	}
 	for _, c := range [][2][]float64{{nil, {1}}, {{1}, {2}}} {
 		if p := PermutationTest(c[0], c[1], 1); p.OK {
@@ -84,7 +84,7 @@ func TestSampledPermutationTest(t *testing.T) {
 	}
 	alike, apart := PermutationTest(a, b, 7), PermutationTest(a, far, 7)
 	if alike.Exact || alike.P < 0.5 {
-		t.Errorf("samples that are alike: %+v", alike)
+		t.Errorf("similar samples: %+v", alike)
 	}
 	if apart.P > 0.001 || apart.P <= 0 {
 		t.Errorf("samples far apart: %+v", apart)

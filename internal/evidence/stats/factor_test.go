@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// made are values of a grid of cells on machines, with effects of these standard deviations.
-func made(cells, machines, repetitions int, ofCell, ofMachine, rest float64, seed uint64) []Observation {
+// generate returns values of a grid of cells on machines whose effects have these standard deviations.
+func generate(cells, machines, repetitions int, ofCell, ofMachine, rest float64, seed uint64) []Observation {
 	r := rand.New(rand.NewPCG(seed, 1))
 	effect := func(n int, sd float64) []float64 {
 		all := make([]float64, n)
@@ -27,15 +27,15 @@ func made(cells, machines, repetitions int, ofCell, ofMachine, rest float64, see
 	return values
 }
 
-// On made data the components are found: on average over many grids, since one has few machines.
+// The components of generated data are estimated correctly on average over many grids, since one grid has few machines.
 func TestFitMachineFactor(t *testing.T) {
 	const grids = 100
 	for _, c := range []struct{ cell, machine, rest float64 }{{0.5, 0.2, 0.05}, {0.1, 0.4, 0.1}, {0.3, 0, 0.1}} {
 		var cell, machine, rest float64
 		for seed := range uint64(grids) {
-			f, ok := fitMachineFactor(made(12, 6, 6, c.cell, c.machine, c.rest, seed), seed, 0)
+			f, ok := fitMachineFactor(generate(12, 6, 6, c.cell, c.machine, c.rest, seed), seed, 0)
 			if !ok {
-				t.Fatal("machines cannot be told from cells")
+				t.Fatal("machines and cells are confounded")
 			}
 			cell, machine, rest = cell+f.Cells*f.Cells/grids, machine+f.Machines*f.Machines/grids, rest+f.Rest*f.Rest/grids
 		}
@@ -47,31 +47,31 @@ func TestFitMachineFactor(t *testing.T) {
 	}
 }
 
-// Machines that make no difference are said to make one in 5 % of grids, those that do in nearly all.
+// Equal machines are reported as different in 5 % of grids, different ones in nearly all.
 func TestMachineFactorP(t *testing.T) {
 	const grids = 200
-	told := func(machine float64) (n int) {
+	detected := func(machine float64) (n int) {
 		for seed := range uint64(grids) {
-			if f, _ := fitMachineFactor(made(4, 3, 6, 0.3, machine, 0.1, seed), seed, 99); f.P <= 0.05 {
+			if f, _ := fitMachineFactor(generate(4, 3, 6, 0.3, machine, 0.1, seed), seed, 99); f.P <= 0.05 {
 				n++
 			}
 		}
 		return n
 	}
-	if n := told(0); n > 20 {
-		t.Errorf("machines alike are told apart in %d of %d grids", n, grids)
+	if n := detected(0); n > 20 {
+		t.Errorf("equal machines are reported as different in %d of %d grids", n, grids)
 	}
-	if n := told(0.4); n < grids*9/10 {
-		t.Errorf("machines that differ are told apart in %d of %d grids", n, grids)
+	if n := detected(0.4); n < grids*9/10 {
+		t.Errorf("different machines are reported as different in %d of %d grids", n, grids)
 	}
 }
 
 func TestConfoundedMachines(t *testing.T) {
 	for name, values := range map[string][]Observation{
-		"nothing":               nil,
-		"one machine":           {{0, 0, 1}, {0, 0, 2}, {1, 0, 3}, {1, 0, 4}},
-		"a machine for a cell":  {{0, 0, 1}, {0, 0, 2}, {1, 1, 3}, {1, 1, 4}},
-		"nothing left for rest": {{0, 0, 1}, {0, 1, 2}},
+		"nothing":                            nil,
+		"one machine":                        {{0, 0, 1}, {0, 0, 2}, {1, 0, 3}, {1, 0, 4}},
+		"a machine for a cell":               {{0, 0, 1}, {0, 0, 2}, {1, 1, 3}, {1, 1, 4}},
+		"no degrees of freedom for the rest": {{0, 0, 1}, {0, 1, 2}},
 	} {
 		if f, ok := FitMachineFactor(values, 1); ok {
 			t.Errorf("%s: %+v", name, f)

@@ -39,7 +39,7 @@ func TestMeasureSteal(t *testing.T) {
 		left        int64
 		moved       float64
 		by          string
-		late        float64 // us, outside of the marks
+		late        float64 // us, outside of the marked spans
 		lateNotFull float64
 	}{
 		"nothing changed":  {second(10*time.Millisecond, nil), 0.1, 90, 0, "goodput", 100, 20000},
@@ -58,7 +58,7 @@ func TestMeasureSteal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := MeasureSteal(machine, []DriverSecond{tt.s})
 			if math.Abs(got.Share-tt.share) > 1e-9 || got.Left != tt.left || math.Abs(got.Moved-tt.moved) > 0.002 || got.MovedBy != tt.by {
-				t.Errorf("share %g, %d left, %s moved by %g; want %g, %d, %s by %g", got.Share, got.Left, got.MovedBy, got.Moved, tt.share, tt.left,
+				t.Errorf("share %g, %d operations left, %s changed by %g; want %g, %d, %s by %g", got.Share, got.Left, got.MovedBy, got.Moved, tt.share, tt.left,
 					tt.by, tt.moved)
 			}
 			if !near(got.LateLeftP99US, tt.late) || !near(got.LateNotFullP99US, tt.lateNotFull) {
@@ -67,7 +67,7 @@ func TestMeasureSteal(t *testing.T) {
 		})
 	}
 	if got := MeasureSteal(machine, nil); got != (record.Stolen{MovedBy: ""}) {
-		t.Errorf("of nothing: %+v", got)
+		t.Errorf("empty measurement: %+v", got)
 	}
 }
 

@@ -103,7 +103,7 @@ func TestJudge(t *testing.T) {
 	tests := map[string]struct {
 		change func(*Evidence)
 		kind   Kind
-		reason string // part of the only one; "" for a valid trial
+		reason string // part of the only reason; "" for a valid trial
 	}{
 		"whole": {func(*Evidence) {}, "", ""},
 		"RTT":   {links(func(l *record.LinkFidelity) { l.RTTErrorMS = -0.8 }), LinkRTT, "worst 0.80 ms"},
@@ -124,7 +124,7 @@ func TestJudge(t *testing.T) {
 		"no bandwidth": {links(func(l *record.LinkFidelity) { l.ABbps = 0 }), "", ""}, // the sender could not fill the link
 		"emulator": {func(e *Evidence) { e.EmulatorLate = Present(Late{US: 5000, Machine: "rack-1"}) }, EmulatorLate,
 			"the emulator of rack-1 delivered 1 % of the packets more than 5.0 ms late"},
-		"a rate that comes late": {broken(record.LawSlow, 6900, 1), LinkLaw,
+		"a late change of the rate": {broken(record.LawSlow, 6900, 1), LinkLaw,
 			"link Pune~Seoul to Seoul, 12 s: 86 of 120 packets left the queue up to 6.9 s later than its rate allows"},
 		"a rate that is exceeded": {broken(record.LawFast, 4, 1), LinkLaw, "left the queue up to 4.00 ms sooner than its rate allows"},
 		"a latency that is too short": {broken(record.LawEarly, 4, 1), LinkLaw,
@@ -132,20 +132,20 @@ func TestJudge(t *testing.T) {
 		"a latency that is too long": {broken(record.LawLate, 4, 3), LinkLaw,
 			"later than its latency, its jitter and the emulator's lateness explain; also in 2 other seconds of links"},
 		"a law within its tolerance": {broken(record.LawSlow, 6900, 0), "", ""},
-		"a jitter that moves the mean": {jittered(4.6, 5), LinkJitter,
+		"jitter that changes the mean": {jittered(4.6, 5), LinkJitter,
 			"link a~b to b: jitter moves the mean delay by 4.60 ms (limit 0.60 ms)"},
 		"a jitter that is too small": {jittered(0.1, 3.2), LinkJitter,
 			"the standard deviation of the delay is 3.20 ms, set were 5.00 ms (limits 4.20 and 5.80 ms)"},
 		"jitter as set": {jittered(-0.5, 5.5), "", ""},
 		"a change that did not happen": {unconfirmed(40), LinkChange,
 			"link a~b, 12.2 s: 40 packets crossed after a change of it, and none obeyed the change within 200 ms"},
-		"a change that few packets met":    {unconfirmed(9), "", ""},
-		"an engine that sees no packets":   {func(e *Evidence) { e.Account = Present(record.LinkAccount{NotMeasured: "netem"}) }, "", ""},
-		"driver late":                      {func(e *Evidence) { e.DriverLate = Present(9000.0) }, DriverLate, "9.0 ms late"},
-		"driver late, taken and no matter": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.01)) }, "", ""},
-		"driver late, taken and changed": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.2)) }, DriverLate,
+		"a change observed by few packets":  {unconfirmed(9), "", ""},
+		"an engine that sees no packets":    {func(e *Evidence) { e.Account = Present(record.LinkAccount{NotMeasured: "netem"}) }, "", ""},
+		"driver late":                       {func(e *Evidence) { e.DriverLate = Present(9000.0) }, DriverLate, "9.0 ms late"},
+		"driver late, steal without effect": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.01)) }, "", ""},
+		"driver late, steal with effect": {func(e *Evidence) { e.DriverLate, e.Stolen = Present(9000.0), Present(stolen(0.2)) }, DriverLate,
 			"due to stolen CPU time (limit 5.0 ms): without the marked 10 % of the measurement, p99 changes by 20.0 %"},
-		"driver late, taken and else": {func(e *Evidence) {
+		"driver late, steal and another cause": {func(e *Evidence) {
 			e.DriverLate = Present(9000.0)
 			s := stolen(0.01)
 			s.LateLeftP99US = 8000
@@ -155,7 +155,7 @@ func TestJudge(t *testing.T) {
 			e.DriverLate, e.Stolen = Present(9000.0), Present(record.Stolen{LateLeftP99US: 9000, LateNotFullP99US: 300})
 		}, DriverCPU, "saturated its cores"},
 		"steal, no matter": {func(e *Evidence) { e.Steal, e.Stolen = Present(Share{Of: 0.3}), Present(stolen(0.01)) }, "", ""},
-		"steal, too little left": {func(e *Evidence) {
+		"steal, too few operations left": {func(e *Evidence) {
 			s := stolen(0.01)
 			s.Share = 0.95
 			e.Steal, e.Stolen = Present(Share{Of: 0.3}), Present(s)
@@ -165,38 +165,38 @@ func TestJudge(t *testing.T) {
 		"other work on a machine": {func(e *Evidence) { e.Others = Present(Use{0.64, 2, "rack-2"}) }, OtherWork, "of rack-2"},
 		"other work, not known":   {func(e *Evidence) { e.Others = Unknown[Use]("no control groups") }, "", ""},
 		// etcd at 200 operations/s on a busy machine: the driver had the higher weight and was on time.
-		"changed, and nobody late": {func(e *Evidence) {
+		"changed, nothing late": {func(e *Evidence) {
 			e.Stolen = Present(record.Stolen{Share: 0.53, Left: 1800, LateLeftP99US: 300, LateNotFullP99US: 300, Moved: 0.55, MovedBy: "p99"})
 		}, Disturbed, "CPU time was stolen from the trial: without the marked 53 % of the measurement, p99 changes by 55.0 % (limit 5 %)"},
-		"changed, and too few operations left": {func(e *Evidence) {
+		"changed, too few operations left": {func(e *Evidence) {
 			e.Stolen = Present(record.Stolen{Share: 0.53, Left: 100, Moved: 0.55, MovedBy: "p99"})
 		}, "", ""},
 		"changed by trials of the run": {func(e *Evidence) {
 			e.Stolen = Present(record.Stolen{Share: 0.53, Left: 1800, LateLeftP99US: 300, LateNotFullP99US: 300, Moved: 0.55, MovedBy: "p99",
 				OwnTrials: true})
 		}, "", ""},
-		"little changed, and nobody late": {func(e *Evidence) { e.Stolen = Present(stolen(0.04)) }, "", ""},
+		"little change, nothing late": {func(e *Evidence) { e.Stolen = Present(stolen(0.04)) }, "", ""},
 		"driver CPU": {func(e *Evidence) { e.DriverCPU = Present(Use{Cores: 1.95, Of: 2}) }, DriverCPU,
 			"used 1.95 of its 2 cores: the client, not the database"},
 		"host CPU": {func(e *Evidence) { e.HostCPU = Present(Use{1.99, 2, "rack-2"}) }, HostCPU,
 			"bound by rack-2, which used 1.99 of its 2 cores on average: CPU, not the network"},
-		"host CPU, where distance is the limit": {func(e *Evidence) {
+		"host CPU, limited by distance": {func(e *Evidence) {
 			e.HostCPU, e.Bound = Present(Use{Cores: 1.99, Of: 2}), Present(record.Bound{By: "distance", LatencyMS: 100, RoundTripMS: 95})
 		}, "", ""},
-		"host CPU, beside a target": {func(e *Evidence) {
+		"host CPU, with a target": {func(e *Evidence) {
 			e.HostCPU, e.Bound = Present(Use{Cores: 1.99, Of: 2}), Present(record.Bound{By: "target", LatencyMS: 100, RoundTripMS: 20})
 		}, HostCPU, "bound by the machine"},
-		"steal":                 {func(e *Evidence) { e.Steal = Present(Share{0.3, "rack-2"}) }, Steal, "30 % of the CPU time of rack-2"},
-		"a clock that is known": {func(e *Evidence) { e.Clocks = Present(Clock{9000, 9000, "rack-2"}) }, "", ""},
-		"a clock that moves": {func(e *Evidence) { e.Clocks = Present(Clock{9000, 12000, "rack-2"}) }, MachineClock,
+		"steal":         {func(e *Evidence) { e.Steal = Present(Share{0.3, "rack-2"}) }, Steal, "30 % of the CPU time of rack-2"},
+		"a known clock": {func(e *Evidence) { e.Clocks = Present(Clock{9000, 9000, "rack-2"}) }, "", ""},
+		"a drifting clock": {func(e *Evidence) { e.Clocks = Present(Clock{9000, 12000, "rack-2"}) }, MachineClock,
 			"the clock of rack-2 is known to 9.0 ms, and moved by 12.0 ms"},
 		"late event": {happened(record.Event{Apply: &record.Step{Began: &late}}), EventLate, "more than 30.0 ms late"},
 		"failed event": {happened(record.Event{ID: 2, Message: "kill Pune", State: record.EventFailed, Error: "no such\nlog"}),
 			EventFailed, "event 2 (kill Pune) failed: no such"},
 		"skipped event": {happened(record.Event{ID: 1, Message: "kill Pune", State: record.EventSkipped, Error: "the trial ended"}),
 			EventSkipped, "was skipped: the trial ended"},
-		"event by hand": {happened(record.Event{Source: record.SourceUI}), EventByHand, "an event was fired by hand"},
-		"events by hand": {happened(record.Event{Source: record.SourceUI}, record.Event{Source: record.SourceUI}), EventByHand,
+		"fired event": {happened(record.Event{Source: record.SourceUI}), EventByHand, "an event was fired by hand"},
+		"fired events": {happened(record.Event{Source: record.SourceUI}, record.Event{Source: record.SourceUI}), EventByHand,
 			"2 events were"},
 		"stuck":         {func(e *Evidence) { e.Stuck = Present(int64(3)) }, Stuck, "3 operations exceeded"},
 		"few samples":   {func(e *Evidence) { e.Samples = Present(Samples{4, 10}) }, NoEvidence, "sampled in 4 of 10 seconds"},
@@ -256,7 +256,7 @@ func TestMissingPieces(t *testing.T) {
 	suspect := func(t *testing.T, e Evidence, why string) {
 		v := Judge(e, limits)
 		if v.State != record.Suspect || len(v.Reasons) != 1 || !strings.HasSuffix(v.Reasons[0], ": "+why) || v.Kinds[0] != string(NoEvidence) {
-			t.Errorf("got %+v, want no evidence, since %s", v, why)
+			t.Errorf("got %+v, want missing evidence: %s", v, why)
 		}
 	}
 	for i := range reflect.TypeFor[Evidence]().NumField() {
@@ -264,7 +264,7 @@ func TestMissingPieces(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			take, ok := taken[name]
 			if !ok {
-				t.Fatal("a piece that no test takes away")
+				t.Fatal("a piece of evidence that no case removes")
 			}
 			e := whole()
 			take(&e)
@@ -305,15 +305,15 @@ func TestNotes(t *testing.T) {
 	e.Stolen = Present(s)
 	if v := Judge(e, limits); !slices.Equal(v.Notes,
 		[]string{"other trials of the run used CPU time: without the marked 20 % of the measurement, p99 changes by 7.0 %"}) {
-		t.Errorf("%q of trials that share the machine", v.Notes)
+		t.Errorf("reason %q for trials that share the machine", v.Notes)
 	}
 	e = whole()
 	e.Others = Unknown[Use]("no control groups")
 	if v := Judge(e, limits); !slices.Equal(v.Notes, []string{"CPU use of other programs is unknown: no control groups"}) {
-		t.Errorf("%q of others that are not known", v.Notes)
+		t.Errorf("reason %q with unknown use of other programs", v.Notes)
 	}
 	if v := Judge(whole(), limits); len(v.Notes) > 0 {
-		t.Errorf("where nothing was late: %q", v.Notes)
+		t.Errorf("without lateness: %q", v.Notes)
 	}
 }
 

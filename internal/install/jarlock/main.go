@@ -128,7 +128,7 @@ func scan(repository string) ([]install.Jar, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reading what mvn fetched: %w", err)
+		return nil, fmt.Errorf("reading the jars that mvn fetched: %w", err)
 	}
 	return jars, nil
 }

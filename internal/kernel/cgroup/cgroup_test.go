@@ -85,7 +85,7 @@ func TestVersion2Limits(t *testing.T) {
 	if err := g.SetCPUWeight(20); err != nil {
 		t.Fatal(err)
 	}
-	if got := read("cpu.weight"); got != "2000" { // 100 is what a group has
+	if got := read("cpu.weight"); got != "2000" { // the default is 100
 		t.Errorf("20 times the weight: cpu.weight %q, want 2000", got)
 	}
 	if err := g.LimitMemory(1 << 20); err != nil {
@@ -181,13 +181,13 @@ func TestRealGroups(t *testing.T) {
 		t.Errorf("processes %v, %v; want %d", got, err, pid)
 	}
 	if err := lab.Remove(); err == nil {
-		t.Error("a group with a process was removed")
+		t.Error("removed a group with a process")
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("the process ended by itself")
+		t.Error("the process exited before it was killed")
 	}
 	if err := lab.Remove(); err != nil {
 		t.Error(err)
@@ -196,6 +196,6 @@ func TestRealGroups(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	if err := lab.Remove(); err != nil {
-		t.Errorf("removing it again: %v", err)
+		t.Errorf("removing the group again: %v", err)
 	}
 }

@@ -22,7 +22,7 @@ func TestStricter(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if got := b.Stricter(a); got != want {
-		t.Errorf("the other way round: %+v, want %+v", got, want)
+		t.Errorf("reverse order: %+v, want %+v", got, want)
 	}
 }
 
@@ -83,21 +83,21 @@ func TestCheckDiskLimit(t *testing.T) {
 	_, onDisk := FindDisk(dir)
 	err := CheckDiskLimit(filepath.Join(dir, "not", "made", "yet"))
 	if onDisk != nil && !errors.Is(err, ErrNoController) {
-		t.Errorf("of a directory on no disk: %v", err)
+		t.Errorf("a directory that is not on a disk: %v", err)
 	}
 	if err != nil && !errors.Is(err, ErrNoController) && !errors.Is(err, ErrNone) && !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("untyped: %v", err)
 	}
 	if err := CheckDiskLimit("/proc/self"); !errors.Is(err, ErrNoController) {
-		t.Errorf("of /proc: %v, want ErrNoController", err)
+		t.Errorf("/proc: %v, want ErrNoController", err)
 	}
 }
 
 func TestFindDiskWithoutDisk(t *testing.T) {
 	if _, err := FindDisk(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("error %v, want one about a file that is not there", err)
+		t.Errorf("error %v, want fs.ErrNotExist", err)
 	}
 	if _, err := FindDisk("/proc"); !errors.Is(err, ErrNoController) {
-		t.Errorf("/proc is on a disk: %v", err)
+		t.Errorf("/proc is reported to be on a disk: %v", err)
 	}
 }

@@ -150,7 +150,7 @@ func (p *Process) Close() { _ = p.stdin.Close() }
 // tailBytes bounds the part of a log in an error.
 const tailBytes = 512
 
-// LogTail returns the end of the process's log on lines of its own, or "".
+// LogTail returns the end of the process's log on separate lines, or "".
 func (p *Process) LogTail() string {
 	if p.log == "" {
 		return ""

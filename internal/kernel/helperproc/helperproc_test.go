@@ -10,8 +10,8 @@ import (
 // An abandoned start is reported, wherever in the exchange the process was killed.
 func TestCancelledStart(t *testing.T) {
 	for name, job := range map[string]string{
-		"while it is told its job":    strings.Repeat("x", 1<<20), // more than a pipe holds
-		"while its answer is awaited": "x",
+		"while it receives its job":    strings.Repeat("x", 1<<20), // more than the capacity of a pipe
+		"while waiting for its answer": "x",
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())

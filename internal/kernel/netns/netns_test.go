@@ -64,7 +64,7 @@ func TestDoOfNoNamespace(t *testing.T) {
 func TestCreateRefusesExistingPath(t *testing.T) {
 	path := make1(t)
 	if err := OnNewThread(func() error { return Create(path) }); !errors.Is(err, os.ErrExist) {
-		t.Errorf("error %v, want one that it exists", err)
+		t.Errorf("error %v, want fs.ErrExist", err)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestOnNewThreadKeepsProcessNamespace(t *testing.T) {
 			t.Fatal(err)
 		}
 		if after, err := ID("/proc/self/ns/net"); err != nil || after != before {
-			t.Fatalf("the process was in namespace %d and is in %d, %v", before, after, err)
+			t.Fatalf("the process moved from namespace %d to %d, %v", before, after, err)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func TestOnNewThreadSparesMainThread(t *testing.T) {
 			t.Fatal(err)
 		}
 		if tid == os.Getpid() {
-			t.Fatal("it ran on the main thread")
+			t.Fatal("f ran on the main thread")
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestRunDelaysAddUp(t *testing.T) {
 		t.Errorf("without processes: %v, %v; want %v", third, known, second)
 	}
 	if _, known := r.Update([]int{1 << 30}); known {
-		t.Error("a process that does not run is known")
+		t.Error("a process that is not running has a delay")
 	}
 }
 

@@ -42,7 +42,7 @@ func FuzzParseStat(f *testing.F) {
 func TestProcessIsTheOneThatStartedThen(t *testing.T) {
 	self, err := Self()
 	if err != nil || !self.Alive() {
-		t.Fatalf("Self() = %v, %v; want one that is alive", self, err)
+		t.Fatalf("Self() = %v, %v; want a living process", self, err)
 	}
 	other := self
 	other.Start--
@@ -50,7 +50,7 @@ func TestProcessIsTheOneThatStartedThen(t *testing.T) {
 		t.Error("a process that had this ID earlier counts as alive")
 	}
 	if err := other.Kill(); err != nil {
-		t.Errorf("killing a process that is gone: %v", err)
+		t.Errorf("killing an ended process: %v", err)
 	}
 }
 
@@ -70,13 +70,13 @@ func TestKill(t *testing.T) {
 		got = ReadEnv(p.PID, "SKERRY_PROCFS_TEST")
 	}
 	if got != "it is this one" {
-		t.Errorf("environment says %q", got)
+		t.Errorf("environment has %q", got)
 	}
 	if err := p.Kill(); err != nil {
 		t.Error(err)
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Error("it ended well; want killed")
+		t.Error("exit status 0, want killed")
 	}
 	if p.Alive() {
 		t.Error("alive after Kill")

@@ -37,13 +37,13 @@ func TestRaiseAndRestore(t *testing.T) {
 	}
 	p.Restore()
 	if got := policy(); got != p.ordinary.Policy {
-		t.Errorf("policy %d after it, want %d", got, p.ordinary.Policy)
+		t.Errorf("policy %d afterwards, want %d", got, p.ordinary.Policy)
 	}
 }
 
 func TestNilProcessKeepsPriority(t *testing.T) {
 	var p *Process
-	p.Raise() // neither panics
+	p.Raise() // neither call panics
 	p.Restore()
 }
 
@@ -65,9 +65,9 @@ func TestRaisePermanently(t *testing.T) {
 	}
 	RaisePermanently()
 	policies := make(chan uint32)
-	for range 20 { // more than there are threads by now
+	for range 20 { // more than the current number of threads
 		go func() {
-			runtime.LockOSThread() // and never let go: the thread ends here
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 			a, err := unix.SchedGetAttr(0, 0)
 			if err != nil {
 				t.Error(err)
@@ -136,7 +136,7 @@ func TestThreadsTakeTurns(t *testing.T) {
 		}
 	}
 	if err := errors.Join(does.Wait(), looks.Wait()); err != nil {
-		t.Errorf("what only looks kept the other from its processor: %v", err)
+		t.Errorf("the polling thread kept the other thread from the CPU: %v", err)
 	}
 }
 

@@ -81,7 +81,7 @@ func Join(holder procfs.Process, exe string, args, env []string) error {
 	return execProgram("nsenter", command, env)
 }
 
-// Command is Join in a process of its own. At the end of ctx the process gets SIGTERM, because only it can undo its
+// Command is Join in a separate process. At the end of ctx the process gets SIGTERM, because only it can undo its
 // changes.
 func Command(ctx context.Context, holder procfs.Process, exe string, args, env []string) (*exec.Cmd, error) {
 	command, err := nsenterArgs(holder, exe, args)

@@ -28,7 +28,7 @@ func whole(t *testing.T, l *lab.Lab) {
 	}
 	select {
 	case <-l.EmulatorDone():
-		t.Error("the emulator ended")
+		t.Error("the emulator has exited")
 	default:
 	}
 	if _, err := l.Stats(t.Context()); err != nil {
@@ -50,14 +50,14 @@ func TestFlappingLinksKeepRoutingAlive(t *testing.T) {
 	for name, set := range tests {
 		t.Run(name, func(t *testing.T) {
 			l := fig2(t, newBabel(t))
-			within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+			within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 			tick := time.NewTicker(50 * time.Millisecond)
 			defer tick.Stop()
 			for i := range 40 {
 				set(t, l, i%2 == 0)
 				<-tick.C
 			}
-			within(t, far, "the links rest: c+d", takes(l, "vm0", "vm2", "c+d"))
+			within(t, far, "after the links are stable: c+d", usesPath(l, "vm0", "vm2", "c+d"))
 			within(t, far, "an answer", func() error {
 				if rtt(t, l, "vm0", "vm2") == 0 {
 					return errors.New("none")
@@ -72,7 +72,7 @@ func TestFlappingLinksKeepRoutingAlive(t *testing.T) {
 // A link with high loss in one direction is not used in the other direction either.
 func TestLinkWithOneWayLossIsAvoided(t *testing.T) {
 	l := fig2(t, newBabel(t))
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	for _, lossy := range []func(*link.Quality) link.Change{
 		func(q *link.Quality) link.Change { return link.Change{ID: "c", AB: q} },
 		func(q *link.Quality) link.Change { return link.Change{ID: "c", BA: q} },
@@ -81,11 +81,11 @@ func TestLinkWithOneWayLossIsAvoided(t *testing.T) {
 		if err := l.Set(t.Context(), []link.Change{lossy(&bad)}); err != nil {
 			t.Fatal(err)
 		}
-		within(t, far, "lossy one way: b", takes(l, "vm0", "vm2", "b"))
+		within(t, far, "lossy one way: b", usesPath(l, "vm0", "vm2", "b"))
 		if err := l.Set(t.Context(), []link.Change{lossy(&good)}); err != nil {
 			t.Fatal(err)
 		}
-		within(t, far, "good again: c+d", takes(l, "vm0", "vm2", "c+d"))
+		within(t, far, "good again: c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	}
 	whole(t, l)
 }
@@ -94,7 +94,7 @@ func TestLinkWithOneWayLossIsAvoided(t *testing.T) {
 func TestNodeIsReachedAtNewAddress(t *testing.T) {
 	const fresh = "10.200.0.9"
 	l := fig2(t, newBabel(t))
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	vm0, err0 := l.Node("vm0")
 	vm1, err1 := l.Node("vm1")
 	if err := errors.Join(err0, err1); err != nil {
@@ -102,9 +102,9 @@ func TestNodeIsReachedAtNewAddress(t *testing.T) {
 	}
 	old := vm1.Addr()
 	cut(t, l, true, "c", "d")
-	within(t, far, "vm1 is gone", func() error {
+	within(t, far, "vm1 is unreachable", func() error {
 		if _, err := l.Trace(t.Context(), "vm0", "vm1"); !errors.Is(err, overlay.ErrNoRoute) {
-			return fmt.Errorf("a way to it: %v", err)
+			return fmt.Errorf("a route to vm1: %v", err)
 		}
 		return nil
 	})
@@ -131,7 +131,7 @@ func TestNodeIsReachedAtNewAddress(t *testing.T) {
 			return nil
 		})
 	}
-	within(t, far, "vm1 has its new address, and not its old one", func() error {
+	within(t, far, "vm1 is reachable only at its new address", func() error {
 		got, err := routes()
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func TestNodeIsReachedAtNewAddress(t *testing.T) {
 		}
 		return nil
 	})
-	within(t, far, "over it again: c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "over it again: c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	within(t, far, "it answers", func() error {
 		err := host.CheckAccepts(t.Context(), vm0, net.JoinHostPort(fresh, "9"), time.Second)
 		if errors.Is(err, unix.ECONNREFUSED) { // by the node itself

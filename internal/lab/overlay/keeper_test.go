@@ -27,7 +27,7 @@ func TestFailingDaemonIsRestarted(t *testing.T) {
 	defer cancel()
 	err = overlay.WaitUntil(ctx, func(context.Context) error {
 		if k.Restarts() < 2 {
-			return errors.New("not started again twice")
+			return errors.New("not restarted twice")
 		}
 		return nil
 	})
@@ -35,6 +35,6 @@ func TestFailingDaemonIsRestarted(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := k.LastLog(); !strings.Contains(got, "router on n1 ended") || !strings.Contains(got, "no such interface") {
-		t.Errorf("last words %q", got)
+		t.Errorf("last log lines %q", got)
 	}
 }

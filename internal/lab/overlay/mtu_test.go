@@ -21,23 +21,23 @@ import (
 // refused at the sender. No packet is lost.
 func TestFullSizePacketsCrossOverlays(t *testing.T) {
 	l := fig2Over(t, newBabel(t), topology.WireGuard)
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	from, errFrom := l.Node("vm0")
 	to, errTo := l.Node("vm2")
 	if err := errors.Join(errFrom, errTo); err != nil {
 		t.Fatal(err)
 	}
 	const headers = 20 + 8 // of IPv4 and UDP
-	within(t, far, "a packet as big as the tunnel's MTU arrives", func() error { return datagram(t, from, to, tunnel.MTU-headers) })
+	within(t, far, "a packet of the tunnel's MTU arrives", func() error { return datagram(t, from, to, tunnel.MTU-headers) })
 	if err := datagram(t, from, to, tunnel.MTU-headers+1); !errors.Is(err, unix.EMSGSIZE) {
-		t.Errorf("one byte more: error %v, want EMSGSIZE", err)
+		t.Errorf("a packet of the MTU + 1: error %v, want EMSGSIZE", err)
 	}
 	stream(t, l, from, to)
-	within(t, far, "past c: b", takes(l, "vm0", "vm2", "b"))
+	within(t, far, "past c: b", usesPath(l, "vm0", "vm2", "b"))
 	if err := l.Carrier("c", true); err != nil {
 		t.Fatal(err)
 	}
-	within(t, far, "c is back: c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c is back: c+d", usesPath(l, "vm0", "vm2", "c+d"))
 }
 
 // datagram sends a UDP datagram that must not be fragmented, and waits for its arrival.
@@ -102,7 +102,7 @@ func stream(t *testing.T, l *lab.Lab, from, to host.NamespaceHost) {
 		for range 2 {
 			got := make([]byte, len(half))
 			if _, err := io.ReadFull(c, got); err != nil {
-				return // what is missing shows below
+				return // the check below detects missing data
 			}
 			halves <- got
 		}
@@ -129,10 +129,10 @@ func stream(t *testing.T, l *lab.Lab, from, to host.NamespaceHost) {
 		case got := <-halves:
 			t.Logf("half %d arrived after %v", i+1, time.Since(began).Round(time.Millisecond))
 			if !bytes.Equal(got, half) {
-				t.Fatalf("half %d is not what was sent", i+1)
+				t.Fatalf("half %d differs from the sent data", i+1)
 			}
 		case <-time.After(far):
-			t.Fatalf("half %d does not arrive", i+1)
+			t.Fatalf("half %d did not arrive", i+1)
 		}
 	}
 }

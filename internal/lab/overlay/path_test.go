@@ -14,7 +14,7 @@ func TestShortestRTTs(t *testing.T) {
 		t.Errorf("shortest round trips: %v", got)
 	}
 	if _, joined := got["a"]["d"]; joined {
-		t.Errorf("a and d are not joined, and yet %v apart", got["a"]["d"])
+		t.Errorf("a and d are not connected, but have a distance of %v", got["a"]["d"])
 	}
 	if got := ShortestRTTs(append(links[:2:2], links[3:]...)); got["a"]["c"] != 140*ms || got["a"]["b"] != 190*ms {
 		t.Errorf("without a~b: %v", got)

@@ -151,8 +151,8 @@ func within(t *testing.T, limit time.Duration, what string, ask func() error) {
 	t.Logf("%s: after %v", what, time.Since(began).Round(time.Millisecond))
 }
 
-// takes returns a check that packets use a path in both directions.
-func takes(l *lab.Lab, from, to, want string) func() error {
+// usesPath returns a check that packets use a path in both directions.
+func usesPath(l *lab.Lab, from, to, want string) func() error {
 	return func() error {
 		there, err := l.Trace(context.Background(), from, to)
 		if err != nil {
@@ -164,7 +164,7 @@ func takes(l *lab.Lab, from, to, want string) func() error {
 		}
 		slices.Reverse(back.Links)
 		if there.String() != want || back.String() != want {
-			return fmt.Errorf("the way there is %s, back %s, want %s", there, back, want)
+			return fmt.Errorf("the path there is %s, back %s, want %s", there, back, want)
 		}
 		return nil
 	}
@@ -179,7 +179,7 @@ func TestOverlaysForwardPackets(t *testing.T) {
 		t.Run(a.Name, func(t *testing.T) {
 			l := up(t, installed(t, a, nil), "", "vm0 vm1 vm2", wire("c", "vm0", "vm1", 20*time.Millisecond),
 				wire("d", "vm1", "vm2", 20*time.Millisecond))
-			within(t, far, "an answer from the other end", func() error {
+			within(t, far, "a reply from the other end", func() error {
 				if rtt(t, l, "vm0", "vm2") == 0 {
 					return overlay.ErrNoRoute
 				}
@@ -191,22 +191,22 @@ func TestOverlaysForwardPackets(t *testing.T) {
 
 func TestBabelUsesShortestPath(t *testing.T) {
 	l := fig2(t, newBabel(t))
-	within(t, far, "at the start: c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "at the start: c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	// c and d have 90 ms; on a busy machine a packet may be late, or take another path.
 	within(t, far, "the round trip is that of c+d", func() error {
 		if got := rtt(t, l, "vm0", "vm2"); got < 90*time.Millisecond || got > 130*time.Millisecond {
-			return fmt.Errorf("it is %v", got)
+			return fmt.Errorf("the round trip is %v", got)
 		}
 		return nil
 	})
 	cut(t, l, true, "c")
-	within(t, far, "without c: b", takes(l, "vm0", "vm2", "b"))
+	within(t, far, "without c: b", usesPath(l, "vm0", "vm2", "b"))
 	cut(t, l, true, "b")
-	within(t, far, "without b and c: a", takes(l, "vm0", "vm2", "a"))
+	within(t, far, "without b and c: a", usesPath(l, "vm0", "vm2", "a"))
 	cut(t, l, false, "b")
-	within(t, far, "b is back", takes(l, "vm0", "vm2", "b"))
+	within(t, far, "b is back", usesPath(l, "vm0", "vm2", "b"))
 	cut(t, l, false, "c")
-	within(t, far, "c is back: c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c is back: c+d", usesPath(l, "vm0", "vm2", "c+d"))
 }
 
 // Between sites of one region, a direct link of 3.23 ms is shorter than two links of 1.26 and 2.57 ms, and than three
@@ -218,22 +218,22 @@ func TestBabelUsesDirectLinkInRegion(t *testing.T) {
 	if err := l.WaitRoutes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	within(t, far, "the direct link", takes(l, "a", "c", "ac"))
+	within(t, far, "the direct link", usesPath(l, "a", "c", "ac"))
 }
 
 func TestBabelFollowsLatency(t *testing.T) {
 	l := fig2(t, newBabel(t))
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	slow := link.Quality{Latency: 150 * time.Millisecond}
 	if err := l.Set(t.Context(), []link.Change{{ID: "d", AB: &slow, BA: &slow}}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, far, "d is slow: b", takes(l, "vm0", "vm2", "b"))
+	within(t, far, "d is slow: b", usesPath(l, "vm0", "vm2", "b"))
 	fast := link.Quality{Latency: 25 * time.Millisecond}
 	if err := l.Set(t.Context(), []link.Change{{ID: "d", AB: &fast, BA: &fast}}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, far, "d is fast: c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "d is fast: c+d", usesPath(l, "vm0", "vm2", "c+d"))
 }
 
 // The metric of links follows the scale, so that a path of two of the longest links has the same metric at any scale:
@@ -247,7 +247,7 @@ func TestBabelFollowsScale(t *testing.T) {
 		if err := l.WaitRoutes(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		within(t, far, fmt.Sprintf("at a scale of %g: c+d", scale), takes(l, "vm0", "vm2", "c+d"))
+		within(t, far, fmt.Sprintf("at a scale of %g: c+d", scale), usesPath(l, "vm0", "vm2", "c+d"))
 	}
 	if n := l.OverlayRestarts(); n != 0 {
 		t.Errorf("%d daemons count as ended by themselves", n)
@@ -256,37 +256,37 @@ func TestBabelFollowsScale(t *testing.T) {
 
 func TestBabelDetectsCarrier(t *testing.T) {
 	l := fig2(t, newBabel(t))
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	if err := l.Carrier("c", false); err != nil {
 		t.Fatal(err)
 	}
-	within(t, far, "without c: b", takes(l, "vm0", "vm2", "b"))
+	within(t, far, "without c: b", usesPath(l, "vm0", "vm2", "b"))
 	if err := l.Carrier("c", true); err != nil {
 		t.Fatal(err)
 	}
-	within(t, far, "c is back: c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c is back: c+d", usesPath(l, "vm0", "vm2", "c+d"))
 }
 
 // One direction of a link fails, and then the other one, too.
 func TestBabelAvoidsOneWayLinks(t *testing.T) {
 	l := fig2(t, newBabel(t))
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	dead, alive := link.Quality{Latency: 20 * time.Millisecond, Down: true}, link.Quality{Latency: 20 * time.Millisecond}
 	for _, c := range []link.Change{{ID: "c", AB: &dead}, {ID: "c", BA: &dead}, {ID: "c", AB: &alive}} {
 		if err := l.Set(t.Context(), []link.Change{c}); err != nil {
 			t.Fatal(err)
 		}
-		within(t, far, "b", takes(l, "vm0", "vm2", "b"))
+		within(t, far, "b", usesPath(l, "vm0", "vm2", "b"))
 	}
 	if err := l.Set(t.Context(), []link.Change{{ID: "c", BA: &alive}}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 }
 
 func TestKilledDaemonIsRestarted(t *testing.T) {
 	l := fig2(t, newBabel(t))
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 	kill(t, l, "vm1", "babeld")
 	within(t, far, "the daemon on vm1 runs again", func() error {
 		if n := l.OverlayRestarts(); n != 1 {
@@ -294,7 +294,7 @@ func TestKilledDaemonIsRestarted(t *testing.T) {
 		}
 		return nil
 	})
-	within(t, far, "c+d", takes(l, "vm0", "vm2", "c+d"))
+	within(t, far, "c+d", usesPath(l, "vm0", "vm2", "c+d"))
 }
 
 // kill ends the processes with a name on a node with SIGKILL.
@@ -328,7 +328,7 @@ func kill(t *testing.T, l *lab.Lab, node, name string) {
 		killed++
 	}
 	if killed == 0 {
-		t.Fatalf("no %s runs on %s", name, node)
+		t.Fatalf("no %s is running on %s", name, node)
 	}
 }
 

@@ -28,15 +28,15 @@ func TestPlaceNodes(t *testing.T) {
 		rules    map[string]string
 		want     map[string]string
 	}{
-		"by what machines have": {[]Machine{small, big}, nil, map[string]string{"p1": "big", "p2": "big", "s1": "small", "client": "big"}},
-		"sites keep together": {[]Machine{{Name: "a"}, {Name: "b"}, {Name: "c"}}, nil,
+		"by capacity": {[]Machine{small, big}, nil, map[string]string{"p1": "big", "p2": "big", "s1": "small", "client": "big"}},
+		"sites stay together": {[]Machine{{Name: "a"}, {Name: "b"}, {Name: "c"}}, nil,
 			map[string]string{"p1": "a", "p2": "a", "s1": "b", "client": "c"}},
-		"a site is split that fits nowhere": {[]Machine{{Name: "a", Cores: 2, Memory: gib}, {Name: "b", Cores: 2, Memory: 3 * gib},
+		"a site that fits nowhere is split": {[]Machine{{Name: "a", Cores: 2, Memory: gib}, {Name: "b", Cores: 2, Memory: 3 * gib},
 			{Name: "c", Memory: 2 * gib, Cores: 1}},
 			map[string]string{"Sydney": "c"}, map[string]string{"p1": "b", "p2": "b", "s1": "c", "client": "a"}},
-		"as it is said": {[]Machine{small, big}, map[string]string{"Pune": "small", "p2": "big", "*": "big"},
+		"as requested": {[]Machine{small, big}, map[string]string{"Pune": "small", "p2": "big", "*": "big"},
 			map[string]string{"p1": "small", "p2": "big", "s1": "big", "client": "big"}},
-		"a machine stands for a site": {[]Machine{{Name: "pune", Site: "Pune"}, big}, map[string]string{"*": "spread"},
+		"a machine per site": {[]Machine{{Name: "pune", Site: "Pune"}, big}, map[string]string{"*": "spread"},
 			map[string]string{"p1": "pune", "p2": "pune", "s1": "big", "client": "big"}},
 	}
 	for name, tt := range tests {
@@ -81,13 +81,13 @@ func TestPlaceNodesErrors(t *testing.T) {
 		rules    map[string]string
 		advised  bool
 	}{
-		"no machines":          {},
-		"too little memory":    {machines: one, advised: true},
-		"too much on one":      {machines: one, rules: map[string]string{"*": "rack-1"}},
-		"an unknown machine":   {machines: one, rules: map[string]string{"*": "rack-2"}, advised: true},
-		"an unknown site":      {machines: one, rules: map[string]string{"Puna": "rack-1"}, advised: true},
-		"two on a whole one":   {machines: []Machine{{Name: "rack-1", Whole: true}}, rules: map[string]string{"*": "rack-1"}, advised: true},
-		"limits on whole ones": {machines: []Machine{{Name: "rack-1", Whole: true}, {Name: "rack-2", Whole: true}}, advised: true},
+		"no machines":                   {},
+		"too little memory":             {machines: one, advised: true},
+		"too many nodes on one machine": {machines: one, rules: map[string]string{"*": "rack-1"}},
+		"an unknown machine":            {machines: one, rules: map[string]string{"*": "rack-2"}, advised: true},
+		"an unknown site":               {machines: one, rules: map[string]string{"Puna": "rack-1"}, advised: true},
+		"two nodes on a whole machine":  {machines: []Machine{{Name: "rack-1", Whole: true}}, rules: map[string]string{"*": "rack-1"}, advised: true},
+		"limits on whole machines":      {machines: []Machine{{Name: "rack-1", Whole: true}, {Name: "rack-2", Whole: true}}, advised: true},
 	} {
 		_, err := PlaceNodes(cloud, tt.machines, tt.rules)
 		if !errors.Is(err, ErrPlace) || (advice.Of(err) != "") != tt.advised {

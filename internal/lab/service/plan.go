@@ -24,7 +24,7 @@
 //
 // # Members and services
 //
-// A clustered database tells clients its members' addresses, and clients connect to these. So every member has its own
+// A clustered database sends clients its members' addresses, and clients connect to these. So every member has its own
 // service, as in the study, which the database announces for it (members: own). Another service leads to all members;
 // with members: shared, clients know only this one. A client that follows redirections, such as Redis Cluster's, uses it
 // for its first contact only; for a database in which any member serves any request, it balances connections.

@@ -51,7 +51,7 @@ func TestPlan(t *testing.T) {
 		name    string
 		service topology.Service
 		taken   map[string]int
-		want    []string // of n2
+		want    []string // addresses of n2
 		contact []string
 		remaps  bool
 	}{
@@ -64,7 +64,7 @@ func TestPlan(t *testing.T) {
 		{"auto on another node", of(topology.HostPort, topology.Own, auto), map[string]int{"n1": 30000},
 			[]string{"172.18.0.2", "10.77.0.2:30000", "10.77.0.2:30001"}, nil, true},
 		{"node-port", of(topology.NodePort, topology.Own), nil, []string{"10.112.0.2", "10.77.0.2:30004", "10.77.0.2:30005"}, nil, true},
-		{"node-port, taken on the client's node", of(topology.NodePort, topology.Own), map[string]int{"client": 30001},
+		{"node-port, in use on the client's node", of(topology.NodePort, topology.Own), map[string]int{"client": 30001},
 			[]string{"10.112.0.2", "10.77.0.2:30005", "10.77.0.2:30006"}, nil, true},
 		{"node-port, shared", of(topology.NodePort, topology.Shared, publish(30010, 6379)), nil,
 			[]string{"10.112.0.2", "10.112.0.2:6379", "10.112.0.2:16379"},
@@ -93,11 +93,11 @@ func TestPlan(t *testing.T) {
 			}
 			for i, n := range p.Nodes[:3] {
 				if got := p.NodeOf(reached(p, i)[1]); got != n.Name {
-					t.Errorf("at %s is %q, want %s", reached(p, i)[1], got, n.Name)
+					t.Errorf("got %q at %s, want %s", reached(p, i)[1], got, n.Name)
 				}
 			}
 			if got := p.NodeOf("10.99.0.1:6379"); got != "" {
-				t.Errorf("somebody else's address is that of %s", got)
+				t.Errorf("a foreign address was resolved to %s", got)
 			}
 		})
 	}
@@ -116,10 +116,10 @@ func TestPortConflicts(t *testing.T) {
 		{"published twice", of(topology.HostPort, topology.Own, publish(16379, 6379)), nil,
 			"16379 is assigned to the containers' ports 6379 and 16379"},
 		{"no port at all", of(topology.Central, topology.Own, noPorts), nil, "ports unknown"},
-		{"nobody listens", of(topology.HostPort, topology.Own, publish(80, 8080)), nil, "no container listens on 8080"},
-		{"static and taken", of(topology.HostPort, topology.Own), map[string]int{"n3": 6379}, "port 6379 of n3 is in use"},
+		{"no listener", of(topology.HostPort, topology.Own, publish(80, 8080)), nil, "no container listens on 8080"},
+		{"static port in use", of(topology.HostPort, topology.Own), map[string]int{"n3": 6379}, "port 6379 of n3 is in use"},
 		{"the range is too narrow", of(topology.NodePort, topology.Own, narrow), nil, "too few free ports"},
-		{"the range is taken", of(topology.HostPort, topology.Own, auto, func(s *topology.Service) { s.High = 30001 }),
+		{"the range is in use", of(topology.HostPort, topology.Own, auto, func(s *topology.Service) { s.High = 30001 }),
 			map[string]int{"n2": 30001}, "too few free ports"},
 		{"node-port taken", of(topology.NodePort, topology.Shared, publish(30010, 6379)), map[string]int{"client": 30010},
 			"port 30010 of client"},
@@ -158,17 +158,17 @@ func TestAddressesOfManyNodes(t *testing.T) {
 	for _, n := range p.Nodes {
 		for _, a := range []netip.Addr{n.Gateway, n.Member.Listen, n.Member.VIP} {
 			if seen[a] || !overlayNet.Contains(a) || a == frontIP {
-				t.Fatalf("%s is given twice, or is no address of the network", a)
+				t.Fatalf("%s is assigned twice or is not an address of the network", a)
 			}
 			seen[a] = true
 		}
 	}
 	if _, err := NewPlan(of(topology.ServiceIP, topology.Own), make([]PlannedNode, maxNodes+1), nil, nil); !errors.Is(err, ErrTooMany) {
-		t.Errorf("too many nodes: %v", err)
+		t.Errorf("more nodes than addresses: %v", err)
 	}
 	if _, err := NewPlan(of(topology.Central, topology.Own, func(s *topology.Service) { s.On = "nobody" }), places(), []int{1},
 		nil); !errors.Is(err, ErrBalancer) {
-		t.Errorf("a balancer nowhere: %v", err)
+		t.Errorf("a balancer on an unknown node: %v", err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // lacking is a kernel without netem.
 var lacking = testkit.Feature{Name: "a kernel without netem", Missing: func() string {
 	if netem.Available() == nil {
-		return "this one has it"
+		return "the running kernel"
 	}
 	return ""
 }}
@@ -32,7 +32,7 @@ func TestWithoutNetem(t *testing.T) {
 		ID: "a~b", A: link.End{Netns: a.Path(), Device: "a0"}, B: link.End{Netns: b.Path(), Device: "b0"},
 	}})
 	if err == nil {
-		t.Error("Create made a link without netem")
+		t.Error("Create succeeded without netem")
 	}
 	if a.HasDevice(t, "a0") || b.HasDevice(t, "b0") {
 		t.Error("the failed Create left devices behind")

@@ -58,7 +58,7 @@ func TestAdoptedLinksKeepWorking(t *testing.T) {
 		t.Error(err)
 	}
 	if err := netem.New(log).Adopt(t.Context(), []link.Spec{spec}); err == nil {
-		t.Error("a link that is gone was adopted")
+		t.Error("a removed link was adopted")
 	}
 }
 

@@ -93,7 +93,7 @@ func TestOptions(t *testing.T) {
 			s.Burst = &link.GilbertElliott{P: 0.1, R: 0.2, H: 0.2, K: 0.5}
 		}},
 		{"down beside burst", link.Quality{Down: true, Burst: &link.GilbertElliott{P: 1}}, func(s *sent) { s.Loss = 1 }},
-		{"bandwidth", link.Quality{Bandwidth: 8_000_000, Queue: 15_000}, func(*sent) {}}, // is hfsc's
+		{"bandwidth", link.Quality{Bandwidth: 8_000_000, Queue: 15_000}, func(*sent) {}}, // set on hfsc instead
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestOptions(t *testing.T) {
 			tt.want(&want)
 			got := decode(t, tables{}.options(tt.quality, 1).Serialize())
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("what netem is told (-want +got):\n%s", diff)
+				t.Errorf("request to netem (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -51,7 +51,7 @@ func TestRTT(t *testing.T) {
 
 func TestRTTCountsLoss(t *testing.T) {
 	a, b := pairOf(t)
-	b.Assign(t, "vb", "10.255.1.2/24") // an address that nothing at a leads to
+	b.Assign(t, "vb", "10.255.1.2/24") // an address without a route from a
 	tests := []struct{ name, to string }{
 		{"broadcast refused", "10.255.0.3"},
 		{"no route", "10.255.1.2"},
@@ -77,7 +77,7 @@ func TestRTTStops(t *testing.T) {
 		t.Errorf("RTT under a deadline = %v, want DeadlineExceeded", err)
 	}
 	if _, err := MeasureRTT(t.Context(), []Pair{{a, &place{b, "nowhere"}}}, 1, time.Second); err == nil {
-		t.Error("RTT to a name that is no address succeeded")
+		t.Error("RTT to an invalid address succeeded")
 	}
 }
 
@@ -92,14 +92,14 @@ func TestSend(t *testing.T) {
 	}
 	for i, a := range got {
 		if a.Seq != i || a.Place != i || a.Delay() < 0 {
-			t.Errorf("arrival %d is %+v: out of order or before its time", i, a)
+			t.Errorf("arrival %d is %+v: out of order or too early", i, a)
 		}
 	}
 	if _, err := SendTrain(t.Context(), a, b, Train{Packets: 1, Bytes: MinPacketBytes - 1}); err == nil {
-		t.Error("a packet without room for its mark was sent")
+		t.Error("sent a packet too short for its mark")
 	}
 	if _, err := SendTrain(t.Context(), a, &place{b, "10.255.0.9"}, Train{Packets: 1, Bytes: 100}); err == nil {
-		t.Error("a train to an address that is not there was sent")
+		t.Error("sent a train to a missing address")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -130,13 +130,13 @@ func TestTrainBetweenMachines(t *testing.T) {
 	}
 	cancel()
 	if err := <-strange; !errors.Is(err, context.Canceled) {
-		t.Errorf("a sender whose receiver does not come, when its context ends: %v", err)
+		t.Errorf("a sender without a receiver, after its context ended: %v", err)
 	}
 	if _, err := ReceiveTrain(ctx, b, m, train); !errors.Is(err, context.Canceled) {
-		t.Errorf("a receiver whose sender does not come, when its context ends: %v", err)
+		t.Errorf("a receiver without a sender, after its context ended: %v", err)
 	}
 	if _, err := ReceiveTrain(t.Context(), b, m, Train{Packets: 1}); err == nil {
-		t.Error("a packet without room for its mark was waited for")
+		t.Error("waited for a packet too short for its mark")
 	}
 }
 
@@ -181,9 +181,9 @@ func TestBandwidth(t *testing.T) {
 
 func TestBandwidthOfUnlimitedLink(t *testing.T) {
 	a, b := pairOf(t)
-	const asked = 1_000_000_000_000
-	got, err := MeasureBandwidth(t.Context(), localWay(a, b), asked)
-	if !errors.Is(err, ErrStarved) || got < 0 || got >= asked {
+	const wanted = 1_000_000_000_000
+	got, err := MeasureBandwidth(t.Context(), localWay(a, b), wanted)
+	if !errors.Is(err, ErrStarved) || got < 0 || got >= wanted {
 		t.Errorf("Bandwidth() = %d, %v; want a lower bound and ErrStarved", got, err)
 	}
 }
@@ -226,7 +226,7 @@ func TestBandwidths(t *testing.T) {
 		t.Errorf("Bandwidths() = %+v, want about 20 and 5 Mbit/s in this order", got)
 	}
 	if got[2].Err == nil {
-		t.Error("a demand without a bandwidth was met")
+		t.Error("accepted a demand without a bandwidth")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -292,13 +292,13 @@ func TestAnalyzeTrain(t *testing.T) {
 			came := AnalyzeTrain(tt.arrivals, packetBytes)
 			bps, share, even := came.BPS, came.Share, came.Even
 			if got := share >= minShare && even < minEven; got != tt.disturbed {
-				t.Errorf("%.0f %% came evenly, want the train disturbed: %v", even*100, tt.disturbed)
+				t.Errorf("%.0f %% arrived evenly, want disturbed: %v", even*100, tt.disturbed)
 			}
 			if tt.disturbed {
 				return
 			}
 			if got := share < minShare; got != tt.starved {
-				t.Errorf("the pace rests on %.0f %% of the packets, want the link starved: %v", share*100, tt.starved)
+				t.Errorf("the pace was computed from %.0f %% of the packets, want starved: %v", share*100, tt.starved)
 			}
 			if !tt.starved && (bps < 0.998e9 || bps > 1.002e9) {
 				t.Errorf("Pace = %d, want 1e9 within 0.2 %%", bps)
@@ -323,7 +323,7 @@ func TestAnalyzeTrainIsCorrectOrDisturbed(t *testing.T) {
 			for ns := int64(10e3); ns < 50e6; ns = ns * 5 / 4 {
 				got := AnalyzeTrain(lost(train(n, bps, time.Microsecond), n*tenth/10, ns), packetBytes)
 				if got.Share >= minShare && got.Even >= minEven && (float64(got.BPS) < 0.99*bps || float64(got.BPS) > 1.01*bps) {
-					t.Errorf("%d packets, %v lost after %d tenths: off by %.2f %% and not told", n, time.Duration(ns), tenth, 100*(float64(got.BPS)/bps-1))
+					t.Errorf("%d packets, %v lost after %d tenths: error of %.2f %% not reported", n, time.Duration(ns), tenth, 100*(float64(got.BPS)/bps-1))
 				}
 			}
 		}

@@ -245,7 +245,7 @@ func (c *collector) read(conn *net.UDPConn) error {
 	return nil
 }
 
-// Meeting identifies a train between two machines. Each end runs in a call of its own:
+// Meeting identifies a train between two machines. Each end runs in a separate call:
 //
 //	sender ── call, call, ... ──► receiver     until it listens
 //	       ◄───────────── echo ──

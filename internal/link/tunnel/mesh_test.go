@@ -61,7 +61,7 @@ func TestMeshKeepsItsPort(t *testing.T) {
 			return err
 		}
 		if want := fmt.Sprintf("listen_port=%d\n", port); refused == 0 || !strings.Contains(state, want) {
-			t.Errorf("refused %d times, then up with\n%swant %s", refused, state, want)
+			t.Errorf("refused %d times, then started with\n%swant %s", refused, state, want)
 		}
 		return nil
 	})

@@ -61,7 +61,7 @@ func TestVXLANDropsOutsiders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, ok := got(time.Minute); !ok || text != "friend" {
-		t.Fatalf("from the other machine came %q (%t)", text, ok)
+		t.Fatalf("got %q (%t) from the other machine", text, ok)
 	}
 	var stranger net.Conn
 	if err := sides[0].Do(func() (err error) {
@@ -83,9 +83,9 @@ func TestVXLANDropsOutsiders(t *testing.T) {
 	send(network, NewHardwareAddr(), "another end")
 	send(network, all, "everybody")
 	send(network, net.HardwareAddr{1, 0, 0x5e, 0, 0, 1}, "a group")
-	send(network, key, "the key") // packets keep their order: what came before it and is not here was dropped
+	send(network, key, "the key") // packets stay in order: earlier packets that did not arrive were dropped
 	if text, ok := got(time.Minute); !ok || text != "the key" {
-		t.Errorf("came %q (%t); want what has the key alone", text, ok)
+		t.Errorf("got %q (%t), want only the packet with the key", text, ok)
 	}
 }
 

@@ -35,11 +35,11 @@ func TestEmulatorEndsWithNamespaces(t *testing.T) {
 	select {
 	case <-e.Done():
 	case <-time.After(time.Minute):
-		t.Fatal("the emulator goes on without a namespace")
+		t.Fatal("the emulator keeps running without a namespace")
 	}
-	await(t, "its socket to go", func() bool { _, err := os.Stat(o.Socket); return os.IsNotExist(err) })
+	await(t, "the removal of the socket", func() bool { _, err := os.Stat(o.Socket); return os.IsNotExist(err) })
 	if log, err := os.ReadFile(o.LogFile); err != nil || !bytes.Contains(log, []byte("no path leads to its links' network namespaces")) {
-		t.Errorf("it said %q, %v", log, err)
+		t.Errorf("got output %q, %v", log, err)
 	}
 }
 
@@ -53,7 +53,7 @@ func mounted(t *testing.T, name string) string {
 	if err := unix.Mount(testkit.Namespace(t).Path(), path, "", unix.MS_BIND, ""); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) }) // which the test may have done
+	t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) }) // the test may have unmounted it
 	return path
 }
 

@@ -61,7 +61,7 @@ func start(t *testing.T, o userspace.Options) *userspace.Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { e.Close() }) // a test that closes it checks that
+	t.Cleanup(func() { e.Close() }) // tests that close it check the error themselves
 	return e
 }
 

@@ -41,10 +41,10 @@ func spec(a, b string) link.Spec {
 	return link.Spec{ID: "a~b", A: link.End{Netns: a, Device: "ab"}, B: link.End{Netns: b, Device: "ab"}}
 }
 
-// gone waits until the link's devices are removed.
-func gone(t *testing.T, namespaces ...*testkit.NS) {
+// awaitRemoval waits until the link's devices are removed.
+func awaitRemoval(t *testing.T, namespaces ...*testkit.NS) {
 	t.Helper()
-	await(t, "the devices to go", func() bool {
+	await(t, "the removal of the devices", func() bool {
 		for _, ns := range namespaces {
 			if ns.HasDevice(t, "ab") {
 				return false
@@ -58,7 +58,7 @@ func await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timeout waiting for %s", what)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestDetachedEmulatorIsFoundAgain(t *testing.T) {
 	if err := again.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	gone(t, j.a, j.b)
+	awaitRemoval(t, j.a, j.b)
 	if _, err := userspace.Connect(t.Context(), o.Socket); err == nil {
 		t.Error("the emulator still answers")
 	}
@@ -102,12 +102,12 @@ func TestKilledEmulatorIsReported(t *testing.T) {
 	<-j.Done()
 	_, err := j.Stats(t.Context())
 	if !errors.Is(err, userspace.ErrEnded) || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("Stats = %v, want ErrEnded and that it was killed", err)
+		t.Errorf("Stats = %v, want ErrEnded with signal: killed", err)
 	}
 	if err := j.Set(t.Context(), []link.Change{{ID: "a~b"}}); !errors.Is(err, userspace.ErrEnded) {
 		t.Errorf("Set = %v, want ErrEnded", err)
 	}
-	gone(t, j.a, j.b)
+	awaitRemoval(t, j.a, j.b)
 	if err := j.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
@@ -120,8 +120,8 @@ func TestTerminatedEmulatorCleansUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-j.Done()
-	gone(t, j.a, j.b)
-	await(t, "the socket to go", func() bool {
+	awaitRemoval(t, j.a, j.b)
+	await(t, "the removal of the socket", func() bool {
 		_, err := os.Stat(o.Socket)
 		return errors.Is(err, os.ErrNotExist)
 	})
@@ -143,18 +143,18 @@ func TestKilledOwnerEndsEmulator(t *testing.T) {
 	}
 	said, err := bufio.NewReader(stdout).ReadString('\n')
 	if said != "ready\n" {
-		t.Errorf("the owner said %q, %v", said, err)
+		t.Errorf("output of the owner: %q, %v", said, err)
 	}
 	if !a.HasDevice(t, "ab") || !b.HasDevice(t, "ab") {
-		t.Error("the owner made no link")
+		t.Error("the owner created no link")
 	}
 	if err := owner.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	if err := owner.Wait(); err == nil {
-		t.Error("the owner ended by itself")
+		t.Error("the owner exited before it was killed")
 	}
-	gone(t, a, b)
+	awaitRemoval(t, a, b)
 }
 
 // own is the owner's process: it holds an emulator until it is killed.
@@ -174,7 +174,7 @@ func own(args []string) error {
 	}
 	fmt.Println("ready")
 	<-e.Done()
-	return errors.New("the emulator ended first")
+	return errors.New("the emulator exited first")
 }
 
 func TestStartFails(t *testing.T) {
@@ -189,7 +189,7 @@ func TestStartFails(t *testing.T) {
 		{"program that ends", func(o *userspace.Options) {
 			o.Command = []string{"/bin/sh", "-c", "read -r line; echo last words >&2"}
 		}, "last words"},
-		{"program that says something else", func(o *userspace.Options) {
+		{"program with unexpected output", func(o *userspace.Options) {
 			o.Command = []string{"/bin/sh", "-c", "read -r line; echo hello"}
 		}, "hello"},
 		{"long socket", func(o *userspace.Options) { o.Socket = "/" + strings.Repeat("x", 120) }, "107"},
@@ -204,7 +204,7 @@ func TestStartFails(t *testing.T) {
 				e.Close()
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("Start = %v, want an error that says %q", err, tt.want)
+				t.Errorf("Start = %v, want an error with %q", err, tt.want)
 			}
 		})
 	}
@@ -226,10 +226,10 @@ func TestTwoEmulatorsDoNotShareASocket(t *testing.T) {
 	first := start(t, o)
 	if e, err := userspace.Start(t.Context(), o); err == nil {
 		e.Close()
-		t.Error("a second emulator took the socket over")
+		t.Error("a second emulator replaced the socket")
 	}
 	if _, err := first.Stats(t.Context()); err != nil {
-		t.Errorf("the first one: %v", err)
+		t.Errorf("the first emulator: %v", err)
 	}
 }
 
@@ -277,7 +277,7 @@ func TestLatenessOfAllLinks(t *testing.T) {
 	j := join(t, options(t))
 	late, err := j.Lateness(t.Context(), true)
 	if err != nil || !late.Known {
-		t.Errorf("Lateness = %+v, %v; want it known", late, err)
+		t.Errorf("Lateness = %+v, %v; want Known", late, err)
 	}
 }
 

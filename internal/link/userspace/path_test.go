@@ -66,7 +66,7 @@ func names(specs []link.Spec) (ids []string) {
 
 func (s *split) Set(ctx context.Context, changes []link.Change) error {
 	var near, far []link.Change
-	for _, c := range changes { // both know all links, and so refuse the same
+	for _, c := range changes { // both know all links and refuse the same ones
 		near = append(near, link.Change{ID: c.ID, AB: c.AB})
 		far = append(far, link.Change{ID: c.ID, AB: c.BA})
 		for _, q := range []*link.Quality{c.AB, c.BA} {
@@ -122,12 +122,12 @@ func TestPathIsMeasured(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); !got.Ready; {
 		stats, err := s.Stats(t.Context())
 		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("not proved: %+v, %v", stats, err)
+			t.Fatalf("path not verified: %+v, %v", stats, err)
 		}
 		got = stats[0].Path
 	}
 	if got.Delay == 0 || got.Replies == 0 || got.Probes < got.Replies {
-		t.Errorf("the way there: %+v", got)
+		t.Errorf("path to the other machine: %+v", got)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestServeContinuesAfterAcceptError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.PID() != 7 {
-		t.Errorf("process %d answered", e.PID())
+		t.Errorf("unexpected answer from process %d", e.PID())
 	}
 	if err := e.Detach(); err != nil {
 		t.Error(err)

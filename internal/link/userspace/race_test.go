@@ -2,4 +2,4 @@
 
 package userspace_test
 
-const raced = "the race detector makes the way between two emulators longer than the links"
+const raced = "with the race detector, the delay between two emulators exceeds the latency of the links"

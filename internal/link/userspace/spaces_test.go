@@ -19,19 +19,19 @@ func TestUnreachable(t *testing.T) {
 	}
 	var s namespaces
 	if s.unreachable() {
-		t.Error("deserted before there was a link")
+		t.Error("deserted without any link")
 	}
 	s.add([]link.Spec{{A: link.End{Netns: a}, B: link.End{Netns: b}}})
 	if err := os.Remove(a); err != nil {
 		t.Fatal(err)
 	}
 	if s.unreachable() {
-		t.Error("deserted with one that is left")
+		t.Error("deserted with one remaining namespace")
 	}
 	if err := os.Rename(b+"2", b); err != nil {
 		t.Fatal(err)
 	}
 	if !s.unreachable() {
-		t.Error("not deserted where paths lead to nothing and to another")
+		t.Error("not deserted although one path is missing and one refers to another namespace")
 	}
 }

@@ -1,4 +1,4 @@
-// Package userspace is the link engine that forwards packets in a process of its own. It requires only
+// Package userspace is the link engine that forwards packets in a separate process. It requires only
 // TUN devices or packet sockets from the kernel.
 //
 // The process runs real-time threads (package dataplane) and is controlled through a unix socket with

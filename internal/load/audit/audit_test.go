@@ -125,11 +125,11 @@ func TestJudge(t *testing.T) {
 		play   func(r *reality)
 		want   []Kind
 	}{
-		"as loaded":               {1, func(*reality) {}, nil},
-		"a loaded record is gone": {1, func(r *reality) { r.store = nil }, []Kind{Lost}},
-		"updated":                 {1, func(r *reality) { r.write(Acknowledged, true, "field1") }, nil},
-		"an update is lost":       {1, func(r *reality) { r.write(Acknowledged, false, "field1") }, []Kind{Lost}},
-		"a later one covers a lost one": {1, func(r *reality) {
+		"as loaded":                  {1, func(*reality) {}, nil},
+		"a loaded record is missing": {1, func(r *reality) { r.store = nil }, []Kind{Lost}},
+		"updated":                    {1, func(r *reality) { r.write(Acknowledged, true, "field1") }, nil},
+		"an update is lost":          {1, func(r *reality) { r.write(Acknowledged, false, "field1") }, []Kind{Lost}},
+		"a later update covers a lost one": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field1")
 			r.write(Acknowledged, true, "field1")
 		}, nil},
@@ -137,7 +137,7 @@ func TestJudge(t *testing.T) {
 			r.write(Acknowledged, false, "field1")
 			r.write(Acknowledged, true, "field0")
 		}, []Kind{Lost}},
-		"back to an older one": {1, func(r *reality) {
+		"an older value is back": {1, func(r *reality) {
 			r.write(Acknowledged, true, "field1")
 			r.write(Acknowledged, false, "field1")
 		}, []Kind{Lost}},
@@ -148,40 +148,40 @@ func TestJudge(t *testing.T) {
 			r.write(Acknowledged, true, "field1")
 			r.put(v)
 		}, nil},
-		"refused, and there":               {1, func(r *reality) { r.write(Refused, true, "field1") }, []Kind{Unexpected}},
-		"refused, and not":                 {1, func(r *reality) { r.write(Refused, false, "field1") }, nil},
-		"inserted":                         {0, func(r *reality) { r.write(Acknowledged, true, "field0", "field1") }, nil},
-		"an insert is lost":                {0, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
-		"an insert in doubt, and not":      {0, func(r *reality) { r.write(InDoubt, false, "field0", "field1") }, nil},
-		"an insert was refused, and there": {0, func(r *reality) { r.write(Refused, true, "field0", "field1") }, []Kind{Unexpected, Unexpected}},
-		"half of an insert":                {0, func(r *reality) { r.put(r.write(Acknowledged, false, "field0", "field1")[:1]) }, []Kind{Lost}},
-		"a whole write is one loss":        {1, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
+		"refused, and there":                     {1, func(r *reality) { r.write(Refused, true, "field1") }, []Kind{Unexpected}},
+		"refused, and not":                       {1, func(r *reality) { r.write(Refused, false, "field1") }, nil},
+		"inserted":                               {0, func(r *reality) { r.write(Acknowledged, true, "field0", "field1") }, nil},
+		"an insert is lost":                      {0, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
+		"an insert in doubt, not applied":        {0, func(r *reality) { r.write(InDoubt, false, "field0", "field1") }, nil},
+		"a refused insert, applied":              {0, func(r *reality) { r.write(Refused, true, "field0", "field1") }, []Kind{Unexpected, Unexpected}},
+		"a partial insert":                       {0, func(r *reality) { r.put(r.write(Acknowledged, false, "field0", "field1")[:1]) }, []Kind{Lost}},
+		"a lost write of all fields is one loss": {1, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
 		"two losses": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field0")
 			r.write(Acknowledged, false, "field1")
 		}, []Kind{Lost, Lost}},
 		"a value without a version": {1, func(r *reality) {
-			r.store[0].Value = []byte("nobody wrote this value, did they")
+			r.store[0].Value = []byte("no client wrote this value, did it")
 		}, []Kind{Unexpected}},
 		"a short value":                  {1, func(r *reality) { r.store[0].Value = r.store[0].Value[:10] }, []Kind{Unexpected}},
 		"a damaged value":                {1, func(r *reality) { r.store[0].Value[30] ^= 1 }, []Kind{Unexpected}},
-		"fields mixed up":                {1, func(r *reality) { r.store[0].Value = r.store[1].Value }, []Kind{Unexpected}},
+		"fields swapped":                 {1, func(r *reality) { r.store[0].Value = r.store[1].Value }, []Kind{Unexpected}},
 		"deleted":                        {1, func(r *reality) { r.remove(Acknowledged); r.store = nil }, nil},
 		"deleted, and back":              {1, func(r *reality) { r.remove(Acknowledged) }, []Kind{Unexpected, Unexpected}},
-		"a delete in doubt, and there":   {1, func(r *reality) { r.remove(InDoubt) }, nil},
-		"a delete in doubt, and gone":    {1, func(r *reality) { r.remove(InDoubt); r.store = nil }, nil},
-		"a delete was refused, and gone": {1, func(r *reality) { r.remove(Refused); r.store = nil }, []Kind{Lost}},
+		"a delete in doubt, not applied": {1, func(r *reality) { r.remove(InDoubt) }, nil},
+		"a delete in doubt, applied":     {1, func(r *reality) { r.remove(InDoubt); r.store = nil }, nil},
+		"a refused delete, applied":      {1, func(r *reality) { r.remove(Refused); r.store = nil }, []Kind{Lost}},
 		"deleted and inserted again": {1, func(r *reality) {
 			r.remove(Acknowledged)
 			r.write(Acknowledged, true, "field0",
 				"field1")
 		}, nil},
-		"updated beside a write in doubt": {1, func(r *reality) {
+		"updated concurrently with a write in doubt": {1, func(r *reality) {
 			r.write(InDoubt, false, "field0")
 			r.write(Acknowledged, true,
 				"field0")
 		}, nil},
-		"an acknowledged one behind doubts": {1, func(r *reality) {
+		"an acknowledged write after writes in doubt": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field0")
 			r.write(InDoubt, false, "field0")
 		}, []Kind{Lost}},
@@ -280,7 +280,7 @@ func FuzzRead(f *testing.F) {
 		again := bytes.Clone(b)
 		writeTag(again, number, field, v)
 		if !bytes.Equal(again, b) {
-			t.Fatalf("%q reads as %v, which writes %q", b, v, again)
+			t.Fatalf("%q was parsed as %v, which is formatted as %q", b, v, again)
 		}
 	})
 }

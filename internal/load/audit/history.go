@@ -25,11 +25,11 @@ type Operation struct {
 	Call   int64 `json:"call"`
 	Return int64 `json:"return,omitempty"`
 	Open   bool  `json:"open,omitempty"`
-	// Fields were written or read with these Versions. Missing says that the record does not exist.
+	// Fields were written or read with these Versions. Missing means that the record does not exist.
 	Fields   []int     `json:"fields,omitempty"`
 	Versions []Version `json:"versions,omitempty"`
 	Missing  bool      `json:"missing,omitempty"`
-	// Strange says that a value without a version was read.
+	// Strange means that a value without a version was read.
 	Strange bool `json:"strange,omitempty"`
 	// Cut marks a record whose history ends before the workload. It is not an operation.
 	Cut bool `json:"cut,omitempty"`

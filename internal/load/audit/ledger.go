@@ -123,7 +123,7 @@ func (l *Ledger) add(number int64, n node) {
 	l.heads[slot] = i
 }
 
-// supersededBy reports whether o began after n had ended, and wrote all that n wrote.
+// supersededBy reports whether o began after n had ended and wrote every field that n wrote.
 func (n *node) supersededBy(o *node) bool {
 	return n.outcome == Acknowledged && o.outcome == Acknowledged && n.end < o.start && (o.field == AllFields || o.field == n.field)
 }

@@ -43,7 +43,7 @@ type registerInput struct {
 const maxShown = 4000
 
 // CheckLinearizable reports whether every operation of a history can have happened at one moment
-// between its call and its return. Each field of each record is a register of its own; Porcupine
+// between its call and its return. Each field of each record is a separate register; Porcupine
 // searches for the moments. The initial version of loaded records is 0; other records are absent.
 // describe names a register.
 func CheckLinearizable(history []Operation, loaded func(number int64) bool, fields int, timeLimit time.Duration,

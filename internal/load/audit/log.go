@@ -2,7 +2,7 @@
 // writes and values that no write explains.
 //
 // Every value carries the version of its write. A Ledger keeps, for each field of each record, the
-// versions that are allowed in the end. A Record judges what was read.
+// versions that are allowed in the end. A Record judges the values read.
 //
 //	      w1 ├──┤ acknowledged
 //	             w2 ├────┤ acknowledged: began after the end of w1, so w1 is superseded

@@ -15,7 +15,7 @@ type Op struct {
 	Name   string // entry in Dir; "" for Dir itself
 	To     string // Rename: the new name in Dir
 	Page   int    // List: maximum number of entries per answer
-	// Parents says that missing parent directories are created.
+	// Parents means that missing parent directories are created.
 	Parents bool
 }
 

@@ -34,7 +34,7 @@ func (e Entry) Stat() *Op {
 	return &Op{Kind: Stat, Shared: e.Shared, Area: e.Area, Dir: e.Dir, Name: e.Name}
 }
 
-// Claim says whether an entry must exist in the end.
+// Claim states whether an entry must exist at the end.
 type Claim struct {
 	Entry
 	There bool `json:"there"`

@@ -81,7 +81,7 @@ func (r run) do(t *testing.T, op *Op) {
 	case Rename:
 		to := r.at(op, op.To)
 		if _, taken := r[to]; taken {
-			t.Fatalf("rename to %s, which is there", to)
+			t.Fatalf("rename to %s, which exists", to)
 		}
 		r[to] = r[p]
 	}
@@ -131,7 +131,7 @@ func TestGeneratedOperationsAreValid(t *testing.T) {
 						shared++
 					}
 					if !op.Shared && w.Home == Near && op.Area != 0 {
-						t.Fatalf("an own directory in area %d", op.Area)
+						t.Fatalf("a private directory in area %d", op.Area)
 					}
 					g.Done(ok)
 					again.Done(ok)

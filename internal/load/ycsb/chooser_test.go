@@ -75,7 +75,7 @@ func chiSquare(t *testing.T, got map[int64]int, draws, records int64, probabilit
 			statistic += d * d / expected
 			cells++
 		} else if observed > 0 {
-			t.Fatalf("%d draws of what cannot be drawn", observed)
+			t.Fatalf("%d draws of impossible values", observed)
 		}
 		expected, observed = 0, 0
 	}
@@ -90,7 +90,7 @@ func chiSquare(t *testing.T, got map[int64]int, draws, records int64, probabilit
 	}
 	pool()
 	if math.Abs(total-1) > 1e-6 {
-		t.Fatalf("the probabilities sum up to %v: the test is wrong", total)
+		t.Fatalf("error in the test: the probabilities sum up to %v", total)
 	}
 	if p := (distuv.ChiSquared{K: float64(cells - 1)}).Survival(statistic); p < 1e-5 {
 		t.Errorf("chi-square %.0f in %d cells: p = %.2g", statistic, cells, p)
@@ -205,7 +205,7 @@ func TestZipfianTrue(t *testing.T) {
 		worst = max(worst, math.Abs(got-want))
 	}
 	if worst > 0.02 {
-		t.Errorf("a rank's probability is off by %v", worst)
+		t.Errorf("error of a rank's probability: %v", worst)
 	}
 }
 

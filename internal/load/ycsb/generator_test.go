@@ -128,7 +128,7 @@ func TestInsertSequence(t *testing.T) {
 			w := builtin(t, name, nil)
 			s := NewSource(w, 2)
 			g := s.NewGenerator()
-			var open []int64 // handed out, not complete
+			var open []int64 // assigned, not yet complete
 			next := w.RecordCount
 			r := rand.New(rand.NewPCG(3, 4))
 			top := int64(0)
@@ -166,7 +166,7 @@ func TestInsertsWindow(t *testing.T) {
 	}
 	for want := int64(10); want < 15; want++ {
 		if n := c.Next(); n != want {
-			t.Fatalf("number %d, want %d", n, want)
+			t.Fatalf("got number %d, want %d", n, want)
 		}
 	}
 	for _, step := range []struct {
@@ -176,7 +176,7 @@ func TestInsertsWindow(t *testing.T) {
 	}{{12, true, 9}, {11, false, 9}, {10, true, 12}, {14, true, 12}, {13, true, 14}} {
 		c.Complete(step.n, step.there)
 		if c.Last() != step.last {
-			t.Errorf("after %d came back: last %d, want %d", step.n, c.Last(), step.last)
+			t.Errorf("after insert %d completed: last %d, want %d", step.n, c.Last(), step.last)
 		}
 	}
 	for n, want := range map[int64]bool{10: true, 11: false, 12: true, 14: true, 15: false} {
@@ -253,14 +253,14 @@ func TestDelete(t *testing.T) {
 		switch op.Kind {
 		case Delete:
 			if !there[op.Number] {
-				t.Fatalf("operation %d deletes record %d, which is not there", n, op.Number)
+				t.Fatalf("operation %d deletes record %d, which does not exist", n, op.Number)
 			}
 			delete(there, op.Number)
 			s.Inserts().CompleteRemove(op.Number, true, false)
 			deletes++
 		case Insert:
 			if there[op.Number] {
-				t.Fatalf("operation %d inserts record %d, which is there", n, op.Number)
+				t.Fatalf("operation %d inserts record %d, which exists", n, op.Number)
 			}
 			if op.Number < 20 {
 				again++
@@ -269,11 +269,11 @@ func TestDelete(t *testing.T) {
 			s.Inserts().Complete(op.Number, true)
 		case Read:
 			if !there[op.Number] {
-				t.Fatalf("operation %d reads record %d, which is not there", n, op.Number)
+				t.Fatalf("operation %d reads record %d, which does not exist", n, op.Number)
 			}
 		}
 		if len(there) < 10 {
-			t.Fatalf("after operation %d no more than %d of 20 records are left", n, len(there))
+			t.Fatalf("after operation %d only %d of 20 records remain", n, len(there))
 		}
 	}
 	if deletes < 1000 || again < 1000 {
@@ -288,15 +288,15 @@ func TestCompleteRemove(t *testing.T) {
 	c.Remove(1)
 	c.Remove(2)
 	if c.Remove(1) || c.readable(1) || c.readable(2) {
-		t.Error("a record that is about to be deleted can be chosen")
+		t.Error("a record with a pending delete can be chosen")
 	}
 	c.CompleteRemove(1, false, false)
 	c.CompleteRemove(2, false, true)
 	if !c.readable(1) || c.readable(2) {
-		t.Errorf("after a delete that failed the record can be chosen: %t, want true; after one in doubt: %t, want false",
+		t.Errorf("record can be chosen after a failed delete: %t, want true; after a delete in doubt: %t, want false",
 			c.readable(1), c.readable(2))
 	}
 	if n := c.Next(); n != 3 {
-		t.Errorf("the next insert is of record %d, want 3: nothing is known to be gone", n)
+		t.Errorf("the next insert is of record %d, want 3: no record is known to be deleted", n)
 	}
 }

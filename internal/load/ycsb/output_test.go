@@ -30,7 +30,7 @@ func parseText(t *testing.T, r io.Reader) map[string]map[string]float64 {
 	for s := bufio.NewScanner(r); s.Scan(); {
 		m := form.FindStringSubmatch(s.Text())
 		if m == nil {
-			t.Fatalf("not a line of YCSB's: %q", s.Text())
+			t.Fatalf("not a line of YCSB output: %q", s.Text())
 		}
 		v, err := strconv.ParseFloat(m[3], 64)
 		if err != nil {
@@ -61,7 +61,7 @@ func TestWriteText(t *testing.T) {
 	}
 	if first := strings.SplitN(b.String(), "\n", 3); first[0] != "[OVERALL], RunTime(ms), 2000" ||
 		first[1] != "[OVERALL], Throughput(ops/sec), 1.5" {
-		t.Errorf("begins with %q", first[:2])
+		t.Errorf("first line is %q", first[:2])
 	}
 	got := parseText(t, &b)
 	want := map[string]map[string]float64{

@@ -264,7 +264,7 @@ type Settings struct {
 	Target  float64 // operations per second; 0 is unlimited
 	// MaxExecutionTime ends a run; 0 means no limit.
 	MaxExecutionTime time.Duration
-	// Interval selects what is measured: "op" (service time), "intended" (response time), "both",
+	// Interval selects the measured interval: "op" (service time), "intended" (response time), "both",
 	// or "" for the driver's default.
 	Interval       string
 	Percentiles    []float64

@@ -41,7 +41,7 @@ func TestBuiltins(t *testing.T) {
 	}
 	for _, name := range []string{"", "g", "workload", "../workloads/workloada", "aa"} {
 		if _, ok := Builtin(name); ok {
-			t.Errorf("there is a workload %q", name)
+			t.Errorf("unknown workload %q was accepted", name)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	_, _, err := Parse(Properties{"recordcount": "10", "readproportion": "2", "fieldcount": "x", "requestdistribution": "y"})
 	for _, name := range []string{"readproportion", "fieldcount", "requestdistribution"} {
 		if err == nil || !strings.Contains(err.Error(), "property "+name) {
-			t.Errorf("%s is not told: %v", name, err)
+			t.Errorf("%s is not reported: %v", name, err)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestUnusedProperties(t *testing.T) {
 		}
 	}
 	if got := UnusedReason("my.own", "1", []string{"*"}); got != "" {
-		t.Errorf("a program's own property: %q", got)
+		t.Errorf("a property of the program itself: %q", got)
 	}
 	for _, name := range knownProperties() {
 		if strings.HasPrefix(UnusedReason(name, "x", nil), "the name is unknown") {

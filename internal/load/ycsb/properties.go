@@ -22,7 +22,7 @@ type Entry struct {
 	OverriddenBy int // line of a later setting of the same name, 0 for none
 }
 
-// OverrideReason says which later line overrides the entry, "" if none does.
+// OverrideReason names the later line that overrides the entry, "" if none does.
 func (e Entry) OverrideReason() string {
 	if e.OverriddenBy == 0 {
 		return ""

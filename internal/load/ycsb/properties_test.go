@@ -69,7 +69,7 @@ func TestMerge(t *testing.T) {
 		t.Error(d)
 	}
 	if file["b"] != "1" {
-		t.Error("Merge changed what it was called on")
+		t.Error("Merge changed its receiver")
 	}
 }
 

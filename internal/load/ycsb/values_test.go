@@ -53,7 +53,7 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	if written := g.Load(3); g.Verify(written, written.Values) != Verified {
-		t.Error("what the load phase writes does not verify")
+		t.Error("a value written by the load phase does not verify")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestParseLengths(t *testing.T) {
 		"BlockSize\t5\nx\t1", "BlockSize\t5\n-1\t1", "BlockSize\t5\n99999999\t1", "BlockSize\t5\n1\t-1", "BlockSize\t5\n1 1",
 	} {
 		if l, err := parseLengths(text); err == nil {
-			t.Errorf("%q is %+v, want an error", text, l)
+			t.Errorf("%q was parsed as %+v, want an error", text, l)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestConcurrentClients(t *testing.T) {
 			}
 			got := stderr.String()
 			if strings.Contains(got, "another client") != (tt.warning != "") || !strings.Contains(got, tt.warning) {
-				t.Errorf("while the other one runs: %q, want %q", got, tt.warning)
+				t.Errorf("while the other client runs: %q, want %q", got, tt.warning)
 			}
 			if err := release(); err != nil {
 				t.Fatal(err)
@@ -52,7 +52,7 @@ func TestConcurrentClients(t *testing.T) {
 			stderr.Reset()
 			if err := Run(t.Context(), tt.own, databases(nil), io.Discard, &stderr); err != nil ||
 				strings.Contains(stderr.String(), "another client") {
-				t.Errorf("after the other one has ended: %q, %v", stderr.String(), err)
+				t.Errorf("after the other client has ended: %q, %v", stderr.String(), err)
 			}
 		})
 	}

@@ -62,9 +62,9 @@ func TestPlan(t *testing.T) {
 			func(s load.Spec) bool {
 				return s.Workload.RecordCount == 5 && s.Operations == 1000 && s.Target == 0 && s.Workload.Table == "a=b" && s.Workload.Mix.Read == 1
 			}, ycsb.IntervalOp},
-		{"a file before a built-in", Options{Files: []string{"workloadb"}, Set: []string{"operationcount=1"}},
+		{"a file instead of a built-in workload", Options{Files: []string{"workloadb"}, Set: []string{"operationcount=1"}},
 			func(s load.Spec) bool { return s.Workload.RecordCount == 7 }, ycsb.IntervalOp},
-		{"an interval that was asked for", Options{Files: []string{"mine"}, Set: []string{"measurement.interval=intended"}},
+		{"a requested interval", Options{Files: []string{"mine"}, Set: []string{"measurement.interval=intended"}},
 			func(load.Spec) bool { return true }, ycsb.IntervalIntended},
 	} {
 		p, err := c.o.plan()

@@ -88,7 +88,7 @@ func startProcess(ctx context.Context, s *server, x *exchange) {
 	}
 	select {
 	case <-p.Done():
-		_ = frames.Send(rpc.Ended, encodeFailure(p.Err())) // who is gone needs no answer
+		_ = frames.Send(rpc.Ended, encodeFailure(p.Err())) // a disconnected client needs no answer
 	case <-ctx.Done():
 	}
 }

@@ -32,7 +32,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Serve handles calls until in ends, the client is silent for too long, or ctx ends. It then removes what it owns.
+// Serve handles calls until in ends, the client is silent for too long, or ctx ends. It then removes everything that it owns.
 func Serve(ctx context.Context, in io.ReadCloser, out io.WriteCloser, c Config) error {
 	// Without this, a write to a closed pipe would kill the process before it cleans up.
 	broken := make(chan os.Signal, 1)

@@ -36,7 +36,7 @@ type MachineReport struct {
 	Site string `json:"site,omitempty"`
 	// Addr is the address that other machines use.
 	Addr string `json:"addr,omitempty"`
-	// Problem says why the machine is unusable, Mend how to fix it.
+	// Problem is the reason why the machine is unusable; Mend explains how to fix it.
 	Problem string `json:"problem,omitempty"`
 	Mend    string `json:"mend,omitempty"`
 
@@ -141,14 +141,14 @@ func checkPair(ctx context.Context, from, to *transport.Connection, addr string)
 	return p
 }
 
-// SweepResult lists what was removed on a machine.
+// SweepResult lists the objects removed on a machine.
 type SweepResult struct {
 	Name    string   `json:"name"`
 	Cleared []string `json:"cleared"`
 	Problem string   `json:"problem,omitempty"`
 }
 
-// Sweep removes on all machines what killed commands left. The error names the machines where it failed.
+// Sweep removes the leftovers of killed commands on all machines. The error names the machines on which it failed.
 func Sweep(ctx context.Context, machines []inventory.Entry, o transport.Options) ([]SweepResult, error) {
 	o.Inspect = true
 	swept, errs := make([]SweepResult, len(machines)), make([]error, len(machines))

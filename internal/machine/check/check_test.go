@@ -48,7 +48,7 @@ one to three: no answer
 		t.Errorf("printed\n%swant\n%s", b.String(), want)
 	}
 	if r.Usable() {
-		t.Error("a machine out of reach is of use")
+		t.Error("an unreachable machine is reported as usable")
 	}
 }
 

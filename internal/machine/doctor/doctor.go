@@ -1,4 +1,4 @@
-// Package doctor determines what this machine can do for a lab by trying it in namespaces of its own, which end with their
+// Package doctor determines what this machine can do for a lab by trying it in separate namespaces, which end with their
 // threads.
 package doctor
 
@@ -27,7 +27,7 @@ type Finding struct {
 	Name   string `json:"name"`
 	State  State  `json:"state"`
 	Detail string `json:"detail"`
-	// Mend says how to fix it, as a command if possible.
+	// Mend explains how to fix it, as a command if possible.
 	Mend string `json:"mend,omitempty"`
 }
 

@@ -67,7 +67,7 @@ func TestExamine(t *testing.T) {
 	states := make(map[string]State)
 	for _, f := range r.Findings {
 		if f.Detail == "" || strings.Contains(f.Detail, "\n") || f.State == Missing && f.Mend == "" {
-			t.Errorf("finding %+v says too little, or too much for a line", f)
+			t.Errorf("finding %+v is empty or too long for a line", f)
 		}
 		if _, twice := states[f.Name]; twice {
 			t.Errorf("%s is found twice", f.Name)
@@ -88,7 +88,7 @@ func TestExamine(t *testing.T) {
 		t.Errorf("the process is in another network namespace: %s, %v", after, err)
 	}
 	if after := cgroups(t); after != groups {
-		t.Errorf("control groups were %q, are %q", groups, after)
+		t.Errorf("control groups changed from %q to %q", groups, after)
 	}
 }
 

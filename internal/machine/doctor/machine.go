@@ -154,7 +154,7 @@ func disk(cache string) Finding {
 	for _, dir := range []string{existing(cache), os.TempDir()} {
 		var s unix.Statfs_t
 		if err := unix.Statfs(dir, &s); err != nil {
-			return failed(f.Name, Limited, fmt.Errorf("asking for the space in %s: %w", dir, err))
+			return failed(f.Name, Limited, fmt.Errorf("reading the free space of %s: %w", dir, err))
 		}
 		bytes := int64(s.Bavail) * s.Bsize
 		free = append(free, fmt.Sprintf("%.1f GiB free in %s", float64(bytes)/(1<<30), dir))

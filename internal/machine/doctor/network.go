@@ -27,7 +27,7 @@ func namespaces(ctx context.Context) rights {
 	return rights{
 		network: netns.OnNewThread(func() error {
 			if err := unix.Unshare(unix.CLONE_NEWNET | unix.CLONE_NEWNS); err != nil {
-				return advice.With(fmt.Errorf("making network and mount namespaces: %w", err), "run skerry as root")
+				return advice.With(fmt.Errorf("creating network and mount namespaces: %w", err), "run skerry as root")
 			}
 			return nil
 		}),
@@ -100,7 +100,7 @@ func isolated(r rights) error {
 		return advice.With(errNotTried, "sudo skerry doctor")
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("making a network namespace: %w", err)
+		return fmt.Errorf("creating a network namespace: %w", err)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func tryTUN(r rights) error {
 		}
 		request.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_TUN_EXCL)
 		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, request); err != nil {
-			return fmt.Errorf("making a TUN device: %w", err)
+			return fmt.Errorf("creating a TUN device: %w", err)
 		}
 		if err := unix.IoctlSetInt(fd, unix.TUNSETOFFLOAD, unix.TUN_F_CSUM|unix.TUN_F_TSO4|unix.TUN_F_TSO6); err != nil {
 			return fmt.Errorf("switching segmentation offload on: %w", err)
@@ -160,7 +160,7 @@ func tryLink(l netlink.Link, r rights) error {
 		}
 		defer h.Close()
 		if err := h.LinkAdd(l); err != nil {
-			err = fmt.Errorf("making a %s device: %w", l.Type(), err)
+			err = fmt.Errorf("creating a %s device: %w", l.Type(), err)
 			if errors.Is(err, unix.EOPNOTSUPP) {
 				return advice.With(err, "modprobe %s, or a kernel that has it", l.Type())
 			}

@@ -27,17 +27,17 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	if _, _, err := Choose("gone", []Kind{fast, gone}); !errors.Is(err, missing) {
-		t.Errorf("an engine that is missing: %v", err)
+		t.Errorf("a missing engine: %v", err)
 	}
 	if _, _, err := Choose("other", []Kind{fast}); err == nil {
-		t.Error("an engine nobody knows was chosen")
+		t.Error("an unknown engine was chosen")
 	}
 }
 
 func TestUnmet(t *testing.T) {
 	jittery := []link.Spec{{ID: "a~b"}, {ID: "a~c", BA: link.Quality{Latency: 2, Jitter: 1}}}
 	if got := Unmet(Netem, jittery); len(got) != 1 {
-		t.Errorf("netem with jitter: %q, want one remark", got)
+		t.Errorf("netem with jitter: %q, want one note", got)
 	}
 	if got := append(Unmet(Netem, jittery[:1]), Unmet(Userspace, jittery)...); len(got) > 0 {
 		t.Errorf("netem without jitter, userspace with it: %q", got)

@@ -51,7 +51,7 @@ type Info struct {
 
 // Space is the size of a disk in bytes.
 type Space struct {
-	Disk string // tells it apart from every other, of every machine
+	Disk string // unique among all machines
 	Free int64  // for users without rights
 	Size int64
 }

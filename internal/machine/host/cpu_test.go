@@ -93,7 +93,7 @@ func TestWeight(t *testing.T) {
 	}
 	// A twentieth, plus the start of the second process.
 	if got := used(server) - from; got > 100*time.Millisecond {
-		t.Errorf("the server had %v while the client, of 20 times its weight, had 300 ms", got)
+		t.Errorf("the server got %v while the client with 20 times its weight got 300 ms", got)
 	}
 	for _, p := range spinning {
 		if err := p.Kill(); err != nil {

@@ -46,10 +46,10 @@ func TestDiskThatIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := write("after", 4<<20); err != nil {
-		t.Errorf("writing after it was freed: %v", err)
+		t.Errorf("writing after the space was freed: %v", err)
 	}
 	if err := write("more", 8<<20); !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("writing more than it has: %v, want ENOSPC", err)
+		t.Errorf("writing more than its capacity: %v, want ENOSPC", err)
 	}
 }
 
@@ -68,7 +68,7 @@ func TestFillDisk(t *testing.T) {
 	}
 	err := os.WriteFile(filepath.Join(n.Dir(), "x"), make([]byte, 64<<10), 0o644)
 	if !errors.Is(err, unix.ENOSPC) {
-		t.Errorf("writing to it: %v, want ENOSPC", err)
+		t.Errorf("writing to the full disk: %v, want ENOSPC", err)
 	}
 }
 
@@ -87,7 +87,7 @@ func limitDisk(t *testing.T, n *Node, l cgroup.DiskLimit) {
 
 // The limits of a node apply from its first process on.
 func TestFlavorLimitsDisk(t *testing.T) {
-	limitDisk(t, newNode(t, nil), cgroup.DiskLimit{WriteBytes: 1 << 20}) // or it is skipped
+	limitDisk(t, newNode(t, nil), cgroup.DiskLimit{WriteBytes: 1 << 20}) // or skips the test
 	n := newNode(t, func(s *Spec) { s.Disk = cgroup.DiskLimit{WriteBytes: 4 << 20} })
 	began := time.Now()
 	got := output(t, n, Command{}, "dd if=/dev/zero of=f bs=64k count=64 oflag=dsync 2>&1; echo $?")
@@ -100,19 +100,19 @@ func TestFlavorLimitsDisk(t *testing.T) {
 // require, less the burst that the kernel allows.
 func TestLimitDisk(t *testing.T) {
 	const (
-		bytes = 4 << 20 // a second
-		ops   = 100     // a second
+		bytes = 4 << 20 // per second
+		ops   = 100     // per second
 	)
 	tests := map[string]struct {
 		limit  cgroup.DiskLimit
 		script string
 		least  time.Duration
 	}{
-		"direct":       {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", time.Second / 2},
-		"synced":       {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=dsync", time.Second / 2},
-		"often":        {cgroup.DiskLimit{WriteOps: ops}, "dd if=/dev/zero of=f bs=4k count=100 oflag=direct", time.Second / 2},
-		"read":         {cgroup.DiskLimit{ReadBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct && dd if=f of=/dev/null bs=64k iflag=direct", time.Second / 2},
-		"not any more": {cgroup.DiskLimit{}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", 0},
+		"direct":        {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", time.Second / 2},
+		"synced":        {cgroup.DiskLimit{WriteBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=dsync", time.Second / 2},
+		"often":         {cgroup.DiskLimit{WriteOps: ops}, "dd if=/dev/zero of=f bs=4k count=100 oflag=direct", time.Second / 2},
+		"read":          {cgroup.DiskLimit{ReadBytes: bytes}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct && dd if=f of=/dev/null bs=64k iflag=direct", time.Second / 2},
+		"after removal": {cgroup.DiskLimit{}, "dd if=/dev/zero of=f bs=64k count=64 oflag=direct", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,11 +126,11 @@ func TestLimitDisk(t *testing.T) {
 				testkit.Lacks(t, testkit.DirectIO, errors.New(got))
 			}
 			if !strings.HasSuffix(got, "\n0") {
-				t.Fatalf("dd said %s", got)
+				t.Fatalf("output of dd: %s", got)
 			}
-			t.Logf("it took %v", took)
+			t.Logf("writing took %v", took)
 			if took < tt.least {
-				t.Errorf("it took %v, want %v or more", took, tt.least)
+				t.Errorf("writing took %v, want at least %v", took, tt.least)
 			}
 		})
 	}

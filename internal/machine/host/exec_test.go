@@ -40,7 +40,7 @@ func TestExecReplacesTheProcess(t *testing.T) {
 	cmd.Stdin = strings.NewReader("through")
 	out, err := cmd.Output()
 	if cmd.ProcessState.ExitCode() != 7 {
-		t.Errorf("ended with %v, want 7", err)
+		t.Errorf("exited with %v, want 7", err)
 	}
 	if want := fmt.Sprintf("Pune\n%s yes\n%s\nthrough", n.spec.Tag, dir); string(out) != want {
 		t.Errorf("printed %q, want %q", out, want)

@@ -37,7 +37,7 @@ func TestFreezeStopsEveryProcess(t *testing.T) {
 		return false
 	}
 	if !grows(0, 0) {
-		t.Fatal("nothing is counted")
+		t.Fatal("the counter does not advance")
 	}
 	if err := n.Freeze(t.Context()); err != nil {
 		t.Fatal(err)
@@ -59,18 +59,18 @@ func TestFreezeStopsEveryProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !grows(a, b) {
-		t.Error("nothing is counted after thawing")
+		t.Error("the counter does not advance after thawing")
 	}
 	if err := p.Kill(); err != nil {
 		t.Error(err)
 	}
-	for range 5000 { // what it started is ending
+	for range 5000 { // its children are ending
 		if pids, err := n.processes(); err != nil || len(pids) == 0 {
 			return
 		}
 		time.Sleep(time.Millisecond)
 	}
-	t.Error("what it started does not end")
+	t.Error("its children did not end")
 }
 
 func TestFreezeANodeWithoutProcesses(t *testing.T) {

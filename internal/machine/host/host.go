@@ -39,7 +39,7 @@ type Host interface {
 	Files() files.System
 	// Usage returns the resources that the node's processes used and waited for since the node was made.
 	Usage() (Usage, error)
-	// ClockOffset is how far the machine's clock was ahead of this process's at the last measurement, 0 on this machine.
+	// ClockOffset is the lead of the machine's clock over this process's at the last measurement, 0 on this machine.
 	ClockOffset() time.Duration
 }
 

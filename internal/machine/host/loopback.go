@@ -71,7 +71,7 @@ func (n *loopbackNode) retire(p *process.Process) {
 	delete(n.running, p)
 }
 
-// Start runs a program in a process group of its own, because the terminal's Ctrl-C must not end it before its owner does.
+// Start runs a program in a separate process group, because the terminal's Ctrl-C must not end it before its owner does.
 func (n *loopbackNode) Start(_ context.Context, c Command) (Process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Dir, cmd.WaitDelay = cmp.Or(c.Dir, n.dir), outputDelay

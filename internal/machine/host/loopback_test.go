@@ -53,16 +53,16 @@ func start(t *testing.T, h host.Host, script string) (host.Process, string) {
 
 func TestStart(t *testing.T) {
 	h := newLoopback(t)
-	p, said := start(t, h, `echo "$GREETING from $PWD, at home in $HOME, ${USER:-nobody}"; echo one >&2; echo two >&2; echo three >&2; exit 3`)
-	if want := "hello from " + h.Dir() + ", at home in " + h.Dir() + ", nobody"; said != want {
-		t.Errorf("it said %q, not %q", said, want)
+	p, line := start(t, h, `echo "$GREETING from $PWD, at home in $HOME, ${USER:-nobody}"; echo one >&2; echo two >&2; echo three >&2; exit 3`)
+	if want := "hello from " + h.Dir() + ", at home in " + h.Dir() + ", nobody"; line != want {
+		t.Errorf("got output %q, want %q", line, want)
 	}
 	<-p.Done()
 	if err := p.Err(); err == nil || err.Error() != "demo on n1: exit status 3" || p.Tail(2) != "two\nthree" {
-		t.Errorf("error %v, its last words %q", err, p.Tail(2))
+		t.Errorf("error %v, last lines %q", err, p.Tail(2))
 	}
 	if err := p.Stop(t.Context(), loopbackPatience); err != nil {
-		t.Errorf("stopping what has ended: %v", err)
+		t.Errorf("stopping an ended process: %v", err)
 	}
 	l, err := net.Listen("tcp", h.Addr()+":0")
 	if err != nil {
@@ -70,7 +70,7 @@ func TestStart(t *testing.T) {
 	}
 	l.Close()
 	if _, err := h.Start(t.Context(), host.Command{Name: "demo", Path: "/nowhere/demo"}); err == nil || !strings.Contains(err.Error(), "demo") {
-		t.Errorf("starting what is not there: %v", err)
+		t.Errorf("starting a missing program: %v", err)
 	}
 }
 
@@ -84,9 +84,9 @@ func TestStop(t *testing.T) {
 		grace  time.Duration
 		want   string
 	}{
-		"it may end by itself": {t.Context(), `trap "exit 5" TERM; `, loopbackPatience, "demo on n1: exit status 5"},
-		"it does not listen":   {t.Context(), deaf, time.Millisecond, "demo on n1: signal: killed"},
-		"nobody waits":         {gone, deaf, time.Hour, "demo on n1: signal: killed"},
+		"it may exit on its own": {t.Context(), `trap "exit 5" TERM; `, loopbackPatience, "demo on n1: exit status 5"},
+		"SIGTERM ignored":        {t.Context(), deaf, time.Millisecond, "demo on n1: signal: killed"},
+		"canceled":               {gone, deaf, time.Hour, "demo on n1: signal: killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := start(t, newLoopback(t), c.script+`echo up; while :; do sleep 0.02; done`)
@@ -94,7 +94,7 @@ func TestStop(t *testing.T) {
 				t.Error(p.Err())
 			}
 			if err := p.Stop(c.ctx, c.grace); err != nil || p.Err() == nil || p.Err().Error() != c.want {
-				t.Errorf("stopped: %v, it ended: %v", err, p.Err())
+				t.Errorf("Stop() = %v, exit error %v", err, p.Err())
 			}
 		})
 	}
@@ -111,13 +111,13 @@ func TestLeftover(t *testing.T) {
 	select {
 	case <-p.Done():
 	case <-time.After(loopbackPatience):
-		t.Fatal("it is said to run")
+		t.Fatal("the process is reported as running")
 	}
 	if err := p.Err(); err != nil {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the process exited with %v", err)
 	}
 	if err := syscall.Kill(pid, 0); err != nil {
-		t.Errorf("nobody ended it, and its child has gone: %v", err)
+		t.Errorf("the child ended although it was not killed: %v", err)
 	}
 }
 
@@ -133,7 +133,7 @@ func TestKill(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("its child lives: %s", status)
+			t.Fatalf("its child is still running: %s", status)
 		}
 	}
 }

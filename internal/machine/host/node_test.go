@@ -60,7 +60,7 @@ func newNode(t testing.TB, change func(*Spec)) *Node {
 			t.Fatal(err)
 		}
 	}
-	made := s.Netns // change may give another
+	made := s.Netns // change may set another
 	t.Cleanup(func() {
 		if err := unix.Unmount(made, unix.MNT_DETACH); err != nil {
 			t.Error(err)
@@ -177,7 +177,7 @@ func TestHiddenMountsAreNotHeld(t *testing.T) {
 		if err := netns.OnNewThread(func() error { return netns.Create(hidden) }); err != nil {
 			t.Fatal(err)
 		}
-		s.Hide, s.Netns = dir, hidden // it lies among them, as in labs
+		s.Hide, s.Netns = dir, hidden // the directory is hidden, too, as in labs
 	})
 	if got := output(t, n, Command{}, "grep -c "+dir+" /proc/self/mountinfo || true"); got != "0" {
 		t.Errorf("a process of the node has %s mounts of %s", got, dir)
@@ -239,10 +239,10 @@ func TestBeganComesFirstAndDecides(t *testing.T) {
 		t.Errorf("error %v, want %v", err, refuse)
 	}
 	if _, err := os.Stat(mark); err == nil {
-		t.Error("it ran although it was refused")
+		t.Error("the refused program ran")
 	}
 	if len(seen) != 2 || seen[1].Alive() {
-		t.Errorf("seen %v; the refused one must be gone", seen)
+		t.Errorf("found processes %v; want the refused one removed", seen)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestExitCodesLogAndTail(t *testing.T) {
 	<-p.Done()
 	var exit *exec.ExitError
 	if !errors.As(p.Err(), &exit) || exit.ExitCode() != 3 {
-		t.Errorf("ended with %v, want 3", p.Err())
+		t.Errorf("exited with %v, want 3", p.Err())
 	}
 	if got := p.Tail(1); got != "two" {
 		t.Errorf("last line %q", got)
@@ -291,7 +291,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("Stop: %v, ended with %v", err, polite.Err())
 	}
 	if _, err := os.Stat(filepath.Join(n.Dir(), "stopped")); err != nil {
-		t.Error("it was not asked to stop")
+		t.Error("the program got no SIGTERM")
 	}
 	deaf := start("trap '' TERM; sleep 1000 & echo $! >child; touch ready; wait")
 	if err := deaf.Stop(t.Context(), time.Millisecond); err != nil || deaf.Err() == nil {
@@ -318,7 +318,7 @@ func TestClose(t *testing.T) {
 	select {
 	case <-p.Done():
 	default:
-		t.Error("it runs after Close")
+		t.Error("the process is still running after Close")
 	}
 	if _, err := n.Start(t.Context(), Command{Path: "/bin/true"}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Start after Close: %v", err)
@@ -338,7 +338,7 @@ func TestDo(t *testing.T) {
 	defer l.Close()
 	if c, err := net.Dial("tcp", l.Addr().String()); err == nil {
 		c.Close()
-		t.Error("the machine reaches what listens on the node")
+		t.Error("the machine can connect to a listener on the node")
 	}
 	if err := n.Do(func() error {
 		c, err := net.Dial("tcp", l.Addr().String())
@@ -347,7 +347,7 @@ func TestDo(t *testing.T) {
 		}
 		return err
 	}); err != nil {
-		t.Errorf("the node does not reach itself: %v", err)
+		t.Errorf("the node cannot connect to itself: %v", err)
 	}
 }
 
@@ -376,7 +376,7 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	<-p.Done()
 	if strings.TrimSpace(out.String()) == strconv.Itoa(150<<20) {
-		t.Error("it had 150 MB with a limit of 32 MiB")
+		t.Error("the process got 150 MB with a limit of 32 MiB")
 	}
 }
 

@@ -205,6 +205,6 @@ func abandon(cmd *exec.Cmd) error {
 	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	_ = cmd.Wait() // killed: its error says no more than that
+	_ = cmd.Wait() // killed: the error has no further information
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 // useAsAsked is this program as a process that uses up the resources of its node.
 func useAsAsked(what string) {
 	switch what {
-	case "cpu": // a fifth of a second of it
+	case "cpu": // 0.2 s of CPU time
 		for used := (syscall.Rusage{}); used.Utime.Nano()+used.Stime.Nano() < int64(200*time.Millisecond); {
 			if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 				fmt.Println(err)
@@ -94,13 +94,13 @@ func TestCgroupV2LimitsNodes(t *testing.T) {
 	}
 	out, err := use("cpu")
 	if err != nil || !strings.Contains(out, "/skerry/"+lab+"/limited") {
-		t.Errorf("%v: it was in the control group\n%s", err, out)
+		t.Errorf("%v: the process was in the control group\n%s", err, out)
 	}
 	u, err := n.Usage()
 	if err != nil || u.CPU < 100*time.Millisecond || u.Throttled < u.CPU/2 {
 		t.Errorf("usage %+v, %v; want it throttled", u, err)
 	}
 	if out, err := use("memory"); err == nil {
-		t.Errorf("it had 200 MB with a limit of 64 MiB\n%s", out)
+		t.Errorf("the process got 200 MB with a limit of 64 MiB\n%s", out)
 	}
 }

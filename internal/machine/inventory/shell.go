@@ -112,7 +112,7 @@ func (k Kubernetes) pods(ctx context.Context) ([]pod, error) {
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, advice.With(fmt.Errorf("asking kubectl for the pods of %s: %w: %s", k.Selector, err, strings.TrimSpace(said.String())), "try: kubectl %s", strings.Join(args, " "))
+		return nil, advice.With(fmt.Errorf("querying kubectl for the pods of %s: %w: %s", k.Selector, err, strings.TrimSpace(said.String())), "try: kubectl %s", strings.Join(args, " "))
 	}
 	var list struct {
 		Items []pod `json:"items"`

@@ -19,8 +19,8 @@ import (
 // Output is the name of the output that holds entries of a machines file.
 const Output = "machines"
 
-// ErrOutputs is returned if the outputs hold no machines.
-var ErrOutputs = errors.New("there are no machines in its outputs")
+// ErrOutputs is returned if the outputs contain no machines.
+var ErrOutputs = errors.New("the outputs contain no machines")
 
 // makers are the programs that can read outputs. The first installed one is used.
 var makers = []string{"tofu", "terraform"}
@@ -37,26 +37,26 @@ func FromTofu(ctx context.Context, dirs []string) (File, error) {
 		f.Machines = append(f.Machines, m...)
 	}
 	if ps := f.check("machines"); len(ps) > 0 {
-		return File{}, advice.With(fmt.Errorf("the machines of %s together: %w", strings.Join(dirs, ", "), ps), "modules have a variable called name, which names of machines begin with")
+		return File{}, advice.With(fmt.Errorf("the machines of %s together: %w", strings.Join(dirs, ", "), ps), "give each module another value of the variable name, the prefix of its machines' names")
 	}
 	return f, nil
 }
 
 func fromResources(ctx context.Context, dir string) ([]Entry, error) {
-	said, maker, err := outputs(ctx, dir)
+	printed, maker, err := outputs(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	var all map[string]struct{ Value any }
-	if err := json.Unmarshal(said, &all); err != nil {
-		return nil, fmt.Errorf("what %s output says is no JSON: %w", maker, err)
+	if err := json.Unmarshal(printed, &all); err != nil {
+		return nil, fmt.Errorf("output of %s is not JSON: %w", maker, err)
 	}
 	out, ok := all[Output]
 	switch list, isList := out.Value.([]any); {
 	case len(all) == 0:
-		return nil, advice.With(fmt.Errorf("%w: it has no outputs, so nothing is applied there, or all is destroyed", ErrOutputs), "make the machines: %s -chdir=%s apply", maker, dir)
+		return nil, advice.With(fmt.Errorf("%w: no outputs: nothing is applied, or everything is destroyed", ErrOutputs), "create the machines: %s -chdir=%s apply", maker, dir)
 	case !ok:
-		return nil, advice.With(fmt.Errorf("%w: it has %s, but none called %s", ErrOutputs, strings.Join(slices.Sorted(maps.Keys(all)), ", "), Output),
+		return nil, advice.With(fmt.Errorf("%w: outputs are %s, but no output is called %s", ErrOutputs, strings.Join(slices.Sorted(maps.Keys(all)), ", "), Output),
 			"add: output %q { value = module.NAME.machines }, and apply again", Output)
 	case isList && len(list) == 0:
 		return nil, fmt.Errorf("%w: %s is empty", ErrOutputs, Output)
@@ -77,11 +77,11 @@ func fromResources(ctx context.Context, dir string) ([]Entry, error) {
 }
 
 // outputs returns the outputs as JSON, and the program that printed them.
-func outputs(ctx context.Context, dir string) (said []byte, maker string, err error) {
+func outputs(ctx context.Context, dir string) (text []byte, maker string, err error) {
 	if st, err := os.Stat(dir); err != nil {
 		return nil, "", err
 	} else if !st.IsDir() {
-		return nil, "", errors.New("it is no folder")
+		return nil, "", errors.New("not a directory")
 	}
 	for _, maker := range makers {
 		path, err := exec.LookPath(maker)
@@ -93,15 +93,15 @@ func outputs(ctx context.Context, dir string) (said []byte, maker string, err er
 		}
 		cmd := exec.CommandContext(ctx, path, "output", "-json", "-no-color")
 		cmd.Dir = dir
-		var complained bytes.Buffer
-		cmd.Stderr = &complained
-		said, err := cmd.Output()
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		text, err := cmd.Output()
 		if err != nil {
-			return nil, "", advice.With(fmt.Errorf("%s: %w: %s", maker, err, strings.TrimSpace(complained.String())), "try: %s -chdir=%s output", maker, dir)
+			return nil, "", advice.With(fmt.Errorf("%s: %w: %s", maker, err, strings.TrimSpace(stderr.String())), "try: %s -chdir=%s output", maker, dir)
 		}
-		return said, maker, nil
+		return text, maker, nil
 	}
-	return nil, "", advice.With(fmt.Errorf("neither %s is in PATH", strings.Join(makers, " nor ")), "install OpenTofu (https://opentofu.org/docs/intro/install) where the machines were made with it")
+	return nil, "", advice.With(fmt.Errorf("neither %s is in PATH", strings.Join(makers, " nor ")), "install OpenTofu (https://opentofu.org/docs/intro/install) if it created the machines")
 }
 
 // given removes unset attributes: objects of an OpenTofu list have all attributes, with null for unset ones.

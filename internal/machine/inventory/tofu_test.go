@@ -81,15 +81,15 @@ func TestInvalidOutputsAreRejected(t *testing.T) {
 	}{
 		{"no program", one, "neither tofu nor terraform is in PATH", "install OpenTofu", nil},
 		{"not initialised", "", "Backend initialization required", "output", makers},
-		{"nothing applied", "{}", "nothing is applied there, or all is destroyed", "tofu -chdir=", makers},
-		{"of Terraform", "{}", "nothing is applied there", "terraform -chdir=", makers[1:]},
-		{"another output", `{"vpc": {"value": 1}, "ip": {"value": ""}}`, "it has ip, vpc, but none called machines", "module.NAME.machines", makers},
+		{"nothing applied", "{}", "nothing is applied, or everything is destroyed", "tofu -chdir=", makers},
+		{"of Terraform", "{}", "nothing is applied", "terraform -chdir=", makers[1:]},
+		{"another output", `{"vpc": {"value": 1}, "ip": {"value": ""}}`, "outputs are ip, vpc, but no output is called machines", "module.NAME.machines", makers},
 		{"empty", value("[]"), "machines is empty", "", makers},
 		{"no list", value(`{"a": 1}`), "machines: want a list, not a mapping", "deploy/tofu", makers},
 		{"other things", value(`[{"name": "a", "ip": "192.0.2.7"}]`), `unknown key "ip"`, "deploy/tofu", makers},
 		{"no address yet", value(`[{"name": "a", "ssh": {"host": null}}]`), "machines[0].ssh: host is missing", "deploy/tofu", makers},
 		{"no text", value(`[{"name": "a", "ssh": {"host": "-oProxyCommand=x"}}]`), "machines[0].ssh.host", "deploy/tofu", makers},
-		{"no JSON", "No outputs found", "says is no JSON", "", makers},
+		{"no JSON", "No outputs found", "is not JSON", "", makers},
 	} {
 		programs(t, c.programs...)
 		dir := applied(t, c.outputs)
@@ -109,6 +109,6 @@ func TestInvalidOutputsAreRejected(t *testing.T) {
 	}
 	var ps strict.Problems
 	if _, err := FromTofu(t.Context(), []string{applied(t, one), applied(t, one)}); !errors.As(err, &ps) || !strings.Contains(err.Error(), `"a" is that of machines[0], too`) {
-		t.Errorf("two of a name: %v", err)
+		t.Errorf("duplicate name: %v", err)
 	}
 }

@@ -26,7 +26,7 @@ func TestJournalFormatIsStable(t *testing.T) {
 		t.Error(err)
 	}
 	if err := j.AppendProcess(procfs.Process{PID: 5}, "late"); err == nil {
-		t.Error("a closed journal took a process")
+		t.Error("a closed journal accepted a process")
 	}
 	got, err := os.ReadFile(path)
 	if err != nil {
@@ -49,10 +49,10 @@ func TestTruncatedJournalKeepsCompleteLines(t *testing.T) {
 	for n := range len(text) + 1 {
 		plan, processes := Parse(text[:n])
 		if known := n >= len(first)-1; known != (plan != nil && plan.ID == "a-1") {
-			t.Errorf("of %d bytes: plan %+v", n, plan)
+			t.Errorf("journal of %d bytes: plan %+v", n, plan)
 		}
 		if whole := n >= len(text)-1; whole != (len(processes) == 1) {
-			t.Errorf("of %d bytes: %d processes", n, len(processes))
+			t.Errorf("journal of %d bytes: %d processes", n, len(processes))
 		}
 	}
 }

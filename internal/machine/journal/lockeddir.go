@@ -17,18 +17,18 @@ import (
 	"skerry/internal/base/flock"
 )
 
-// LockedDir is a directory that this process has locked. The kernel releases the lock with the process, however it ends.
-// A process writes a record there before it makes something that must not stay. SweepLockedDirs cleans up after processes
-// that have died.
+// LockedDir is a directory that this process has locked. The kernel releases the lock when the process ends, for any
+// reason. A process writes a record there before it creates something that must be removed. SweepLockedDirs cleans up after
+// processes that have died.
 //
-// Invariant: the directory of a living process is locked. NewLockedDir makes and locks a directory while it holds the lock of
+// Invariant: the directory of a living process is locked. NewLockedDir creates and locks a directory while it holds the lock of
 // the root, and SweepLockedDirs tries the lock of a directory only while it holds the lock of the root.
 type LockedDir struct {
 	Path string
 	lock *flock.Lock
 }
 
-// NewLockedDir makes a locked directory below root, which it makes if it is missing.
+// NewLockedDir creates a locked directory below root, and root if it is missing.
 func NewLockedDir(ctx context.Context, root, name string) (*LockedDir, error) {
 	all, err := lockOwned(ctx, root)
 	if err != nil {
@@ -45,7 +45,7 @@ func NewLockedDir(ctx context.Context, root, name string) (*LockedDir, error) {
 	return c, nil
 }
 
-// Leave leaves the directory to SweepLockedDirs.
+// Leave releases the lock and leaves the directory to SweepLockedDirs.
 func (c *LockedDir) Leave() error { return c.lock.Close() }
 
 // Remove removes the directory.
@@ -130,7 +130,7 @@ func sweepLockedDir(ctx context.Context, dir string, clean func(c *LockedDir) (s
 	return what, c.Remove(context.WithoutCancel(ctx))
 }
 
-// openLockedDir returns nil if the process of the directory lives, or another sweep was faster.
+// openLockedDir returns nil if the process of the directory is alive or another sweep has removed the directory.
 func openLockedDir(ctx context.Context, dir string) (*LockedDir, error) {
 	root := filepath.Dir(dir)
 	all, err := LockDir(ctx, root, true)

@@ -24,7 +24,7 @@ func TestForeignStateDirectoryIsRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := MakeOwnedDir(dir); err == nil {
-		t.Error("took the directory of a stranger")
+		t.Error("accepted a directory of another user")
 	}
 	other := filepath.Join(above, "other")
 	if err := os.Mkdir(other+newSuffix, 0o755); err != nil {
@@ -34,6 +34,6 @@ func TestForeignStateDirectoryIsRejected(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := MakeOwnedDir(other); err == nil {
-		t.Error("took what a stranger put where the directory is made")
+		t.Error("accepted a file of another user at the path of the directory")
 	}
 }

@@ -186,7 +186,7 @@ func lockOwned(ctx context.Context, dir string) (lock *flock.Lock, err error) {
 	return lock, err
 }
 
-// releaseOwned unlocks what lockOwned locked, and removes what is empty.
+// releaseOwned unlocks a directory locked by lockOwned and removes it if it is empty.
 func releaseOwned(lock *flock.Lock, dir string) {
 	if os.Remove(dir) == nil {
 		RemoveOwnedDir(filepath.Dir(dir))

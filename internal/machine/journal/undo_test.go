@@ -24,7 +24,7 @@ func TestSweepRunsUndosOfDeadProcesses(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	p := record(t, data, "echo once >>undone")
 	if undone, err := SweepUndos(t.Context(), UndosDir(data)); len(undone) > 0 || err != nil {
-		t.Errorf("its process lives: %q, %v", undone, err)
+		t.Errorf("while its process is running: %q, %v", undone, err)
 	}
 	if err := p.Leave(); err != nil { // as the kernel does at the end of a process
 		t.Fatal(err)
@@ -89,6 +89,6 @@ func TestSweepOfForeignFiles(t *testing.T) {
 		t.Errorf("the command of another user: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(p.Dir, "ran")); err == nil {
-		t.Error("it ran")
+		t.Error("the command ran")
 	}
 }

@@ -22,7 +22,7 @@ const (
 	whyNoEngine = "the cluster and its network are not emulated"
 )
 
-// errBare says that a bare machine has no links or containers.
+// errBare means that a bare machine has no links or containers.
 var errBare = fmt.Errorf("%w without a lab", errors.ErrUnsupported)
 
 // BareMachine is this machine without any emulation: nodes are processes in its own network, without control groups,

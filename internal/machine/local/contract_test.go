@@ -124,7 +124,7 @@ func TestContract(t *testing.T) {
 				o.Ask, o.After = a, after
 				runOwner(t, o)
 				if len(testhost.FindLeftovers(t, name, dir)) == 0 {
-					t.Errorf("killed when %s: nothing was left to clear", after)
+					t.Errorf("killed when %s: no leftovers to remove", after)
 				}
 			},
 		}

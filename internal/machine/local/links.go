@@ -83,7 +83,7 @@ func (p *part) netns(node string) string {
 			return n.Netns
 		}
 	}
-	return p.place.Namespace(node) // which is not there
+	return p.place.Namespace(node) // a missing path
 }
 
 func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {

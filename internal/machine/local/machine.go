@@ -1,8 +1,8 @@
 // Package local implements machine.Machine on this machine: a network namespace, a control group and a directory for each
 // node, and links between them made by a link engine.
 //
-// Everything that a part makes is written to a journal first, so that Sweep can remove exactly what a killed process, a
-// crash or a full disk left. The machine's own network namespace gets no devices, addresses, routes or rules, except for a
+// A part writes everything to a journal before creating it, so that Sweep can remove exactly the leftovers of a killed
+// process, a crash or a full disk. The machine's own network namespace gets no devices, addresses, routes or rules, except for a
 // node that is the machine itself (whole.go). The kernel removes those with the lab's processes.
 package local
 
@@ -107,7 +107,7 @@ func (p *part) claim(ctx context.Context) error {
 		}
 	}
 	if err := os.Mkdir(p.place.Dir(), 0o700); err != nil {
-		return fmt.Errorf("make directory of lab: %w", err)
+		return fmt.Errorf("create directory of lab: %w", err)
 	}
 	err = p.found(ctx)
 	if err != nil {
@@ -148,12 +148,12 @@ func (p *part) found(ctx context.Context) (err error) {
 	}
 	random := make([]byte, 4)
 	if _, err := rand.Read(random); err != nil {
-		return fmt.Errorf("make ID of lab: %w", err)
+		return fmt.Errorf("create ID of lab: %w", err)
 	}
 	r := &p.record
 	r.ID = r.Name + "-" + hex.EncodeToString(random)
 	if err := os.Symlink(r.ID, p.place.Path(journal.IDFile)); err != nil {
-		return fmt.Errorf("keep ID of lab: %w", err)
+		return fmt.Errorf("store ID of lab: %w", err)
 	}
 	if r.Boot, err = procfs.BootID(); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 type remains struct {
 	place     journal.LabDir
 	id        string        // "" when nothing was made
-	plan      *journal.Plan // nil when the journal says none
+	plan      *journal.Plan // nil if the journal has none
 	record    *record       // nil when the lab is half made or half gone, or not to be read
 	unread    error         // why it is not known what the lab is
 	processes []journal.Process
@@ -72,7 +72,7 @@ func (r remains) alive() bool {
 	return r.record.Holder == nil || r.record.Holder.Alive()
 }
 
-// damage describes what is missing from a lab that is alive, "" if nothing is.
+// damage describes the missing parts of a running lab, "" if it is complete.
 func (r remains) damage() string {
 	switch s := r.record; {
 	case s.Emulator != nil && !s.Emulator.Alive():

@@ -40,10 +40,10 @@ func TestSweepLeavesDataUnderLiveProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for self.Alive() && !hasTag(pid, id) { // the kernel lays its environment out after Start
+	for self.Alive() && !hasTag(pid, id) { // the environment becomes readable shortly after Start
 	}
 	if swept := sweepData(dir); len(swept) > 0 {
-		t.Errorf("swept %v under process %d", swept, pid)
+		t.Errorf("swept %v while process %d was running", swept, pid)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
@@ -51,7 +51,7 @@ func TestSweepLeavesDataUnderLiveProcesses(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}
-	_ = cmd.Wait() // it was killed
+	_ = cmd.Wait() // killed
 	if swept := sweepData(dir); len(swept) != 1 || swept[0] != id {
 		t.Errorf("swept %v, want %s", swept, id)
 	}
@@ -71,7 +71,7 @@ func TestSweepKeepsForeignDataDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	if swept := sweepData(dir); len(swept) > 0 {
-		t.Errorf("swept %v of a stranger", swept)
+		t.Errorf("swept %v of another user", swept)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)

@@ -48,7 +48,7 @@ func (p *part) OpenEndpoint(_ context.Context, m machine.EndpointSpec) (machine.
 	if len(m.PeerAddrs) == 0 {
 		return machine.Endpoint{}, errors.New("no peer machines")
 	}
-	if rootless.Inside() { // in a network of its own without a way out
+	if rootless.Inside() { // in an isolated network
 		err := errors.New("open endpoint: skerry does not run as root here and cannot use the machine's network")
 		return machine.Endpoint{}, advice.With(err, "let it, by sudo: true for example, or place all nodes on this machine")
 	}

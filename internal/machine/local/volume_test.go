@@ -54,7 +54,7 @@ func TestVolumes(t *testing.T) {
 		t.Run(v.Kind, func(t *testing.T) {
 			dir, backing := mountedVolume(t, v)
 			if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-				t.Errorf("it holds %v at first, %v", entries, err)
+				t.Errorf("initial entries %v, %v", entries, err)
 			}
 			if err := os.WriteFile(filepath.Join(dir, "x"), []byte("kept"), 0o600); err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestLoopVolume(t *testing.T) {
 		var dir string
 		dir, backing = mountedVolume(t, v)
 		if err := os.WriteFile(filepath.Join(dir, "x"), make([]byte, 64<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
-			t.Errorf("writing more than it holds: %v", err)
+			t.Errorf("writing more than its capacity: %v", err)
 		}
 	})
 	// The kernel releases a device asynchronously.

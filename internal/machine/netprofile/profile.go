@@ -32,7 +32,7 @@ type Profile struct {
 type MachineProfile struct {
 	Name string `json:"name"`
 	Site string `json:"site,omitempty"`
-	// Problem says why the machine was not measured.
+	// Problem is the reason why the machine was not measured.
 	Problem string `json:"problem,omitempty"`
 }
 

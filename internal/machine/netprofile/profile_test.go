@@ -41,7 +41,7 @@ func TestShape(t *testing.T) {
 			t.Errorf("%s: %+v", d, s)
 		}
 		if heavy := d == link.Pareto || d == link.ParetoNormal; heavy != (s.Distribution == link.Pareto || s.Distribution == link.ParetoNormal) {
-			t.Errorf("%s is taken for %s", d, s.Distribution)
+			t.Errorf("%s was identified as %s", d, s.Distribution)
 		}
 		if p.Sent != 6000 || p.Lost != 120 || p.RTT.Min > p.RTT.P5 || p.RTT.P99 > p.RTT.Max {
 			t.Errorf("%s: %+v", d, p)
@@ -57,8 +57,8 @@ func TestShape(t *testing.T) {
 	}
 }
 
-// taken has three machines at two sites, and one without measurements.
-func taken() Profile {
+// exampleProfile has three machines at two sites, and one without measurements.
+func exampleProfile() Profile {
 	p := Profile{Began: time.Unix(0, 0), Seconds: 20, EveryMS: 100, Machines: []MachineProfile{
 		{Name: "o1", Site: "Oslo"}, {Name: "gone", Problem: "gone: it cannot be reached"}, {Name: "o2", Site: "Oslo"}, {Name: "pune.example"},
 	}, Pairs: []PairProfile{{From: "o1", To: "o2"}, {From: "o1", To: "pune.example", There: 941_234_567, Back: 87_654_321}, {From: "o2", To: "pune.example"}}}
@@ -70,7 +70,7 @@ func taken() Profile {
 
 // A topology contains the measured values unchanged.
 func TestTopology(t *testing.T) {
-	p := taken()
+	p := exampleProfile()
 	text, err := p.Topology()
 	if err != nil {
 		t.Fatal(err)
@@ -106,18 +106,18 @@ func TestTopology(t *testing.T) {
 	half, some := topology.LossSpec{Random: 0.5}, unit.Duration(9*time.Millisecond)
 	s.Defaults.Loss, s.Defaults.Jitter = &half, &some
 	if cloud, err = s.Build(".", nil); err != nil || cloud.Links[0].AB.Loss != 0 || cloud.Links[0].AB.Jitter != 0 {
-		t.Errorf("defaults are about measured links: %+v, %v", cloud.Links, err)
+		t.Errorf("defaults next to measured links: %+v, %v", cloud.Links, err)
 	}
 	p.Pairs[2] = PairProfile{From: "o2", To: "pune.example", Sent: 3, Lost: 3, Problem: "no answer"}
 	if text, err := p.Topology(); err != nil || !strings.Contains(string(text), "connect: none") || p.IsComplete() {
-		t.Errorf("where a pair does not answer: %v\n%s", err, text)
+		t.Errorf("with an unanswered pair: %v\n%s", err, text)
 	}
 	p.Pairs = p.Pairs[2:]
 	if _, err := p.Topology(); !errors.Is(err, ErrNoData) {
-		t.Errorf("where none answers: %v", err)
+		t.Errorf("without any answer: %v", err)
 	}
 	if _, err := p.Trace(); !errors.Is(err, ErrNoData) {
-		t.Errorf("where none answers: %v", err)
+		t.Errorf("without any answer: %v", err)
 	}
 	var b strings.Builder
 	if err := p.Write(&b); err != nil || !strings.Contains(b.String(), "gone: it cannot be reached") || !strings.Contains(b.String(), "3 of 3") {
@@ -135,7 +135,7 @@ func TestTrace(t *testing.T) {
 	for range 10 {
 		way = append(way, 60*time.Millisecond)
 	}
-	way = append(way, make([]time.Duration, 10)...) // nothing comes back
+	way = append(way, make([]time.Duration, 10)...) // no answers
 	p.Pairs[0].AddSamples(way)
 	p.Pairs[0].IsSteady(every)
 	text, err := p.Trace()
@@ -148,7 +148,7 @@ func TestTrace(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", rows, want)
 	}
 	if s := p.Pairs[0].Shape; s.JitterMS != 0 || s.Loss == 0 {
-		t.Errorf("what is left is %+v", s)
+		t.Errorf("remaining variation: %+v", s)
 	}
 }
 

@@ -42,7 +42,7 @@ func Make(path string, addr netip.Addr, settings []KernelSetting) error {
 	})
 }
 
-// RunInside calls f with a netlink handle on a thread of its own in a namespace.
+// RunInside calls f with a netlink handle on a separate thread in a namespace.
 func RunInside(path string, f func(*netlink.Handle) error) error {
 	return netns.OnNewThread(func() error {
 		if err := netns.Enter(path); err != nil {

@@ -54,7 +54,7 @@ func TestSettingsDoNotDependOnTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	var all errgroup.Group
-	for range 16 { // at the same time: each changes what the host allows, and puts it back
+	for range 16 { // concurrently: each one changes the permitted settings of the host and restores them
 		all.Go(func() error {
 			settings := Settings(true, true, nil)
 			got, err := applied(settings)
@@ -70,7 +70,7 @@ func TestSettingsDoNotDependOnTheHost(t *testing.T) {
 		t.Error(err)
 	}
 	if after, err := read(allowedControls); err != nil || after != before {
-		t.Errorf("the host allows %q, and before %q; %v", after, before, err)
+		t.Errorf("permitted settings of the host changed: %q, were %q; %v", after, before, err)
 	}
 }
 

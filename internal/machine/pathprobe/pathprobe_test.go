@@ -21,7 +21,7 @@ func TestMeasure(t *testing.T) {
 	}
 	o.Course = true
 	if r, err := Measure(t.Context(), o); err != nil || len(r.Course) != 5 || slices.Contains(r.Course, 0) || slices.Max(r.Course) != r.Max {
-		t.Errorf("with each round trip: %+v, %v", r, err)
+		t.Errorf("during the measurement: %+v, %v", r, err)
 	}
 	o.Token = [tokenBytes]byte{9}
 	if r, err := Measure(t.Context(), o); !errors.Is(err, ErrNoAnswer) || r.Lost != 5 {

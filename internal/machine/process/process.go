@@ -26,7 +26,7 @@ type Process struct {
 	name      string // as errors call it
 	log       string // a file that it writes to, "" for none
 	cmd       *exec.Cmd
-	killGroup atomic.Bool // it is to end: what it started ends with it
+	killGroup atomic.Bool // the process must end together with its children
 	done      chan struct{}
 	err       error // how it ended; valid once done is closed
 }

@@ -24,14 +24,14 @@ func TestTail(t *testing.T) {
 		n    int
 		want string
 	}{
-		"no log":                      {"", 3, ""},
-		"shorter":                     {"one\ntwo\n", 3, "one\ntwo"},
-		"longer":                      {"one\ntwo\nthree\n", 2, "two\nthree"},
-		"a crash":                     {"one\n" + stack, 1, "panic: runtime error: invalid memory address or nil pointer dereference"},
-		"a crash that fits":           {"one\n" + stack, 9, "one\n" + strings.TrimSpace(stack)},
-		"a crash that did not end it": {stack + "started again\n", 1, "started again"},
-		"of other goroutines, too":    {"fatal error: all goroutines are asleep\n\ngoroutine 1 [chan receive]:\nmain.main()\n\t/src/main.go:4 +0x1\n", 2, "fatal error: all goroutines are asleep\n"},
-		"a frame in a log of its own": {"failed at\n\t/src/main.go:4\n", 1, "\t/src/main.go:4"},
+		"no log":                               {"", 3, ""},
+		"shorter":                              {"one\ntwo\n", 3, "one\ntwo"},
+		"longer":                               {"one\ntwo\nthree\n", 2, "two\nthree"},
+		"a crash":                              {"one\n" + stack, 1, "panic: runtime error: invalid memory address or nil pointer dereference"},
+		"a crash within the limit":             {"one\n" + stack, 9, "one\n" + strings.TrimSpace(stack)},
+		"a crash that did not end the process": {stack + "started again\n", 1, "started again"},
+		"with other goroutines":                {"fatal error: all goroutines are asleep\n\ngoroutine 1 [chan receive]:\nmain.main()\n\t/src/main.go:4 +0x1\n", 2, "fatal error: all goroutines are asleep\n"},
+		"a frame in another log":               {"failed at\n\t/src/main.go:4\n", 1, "\t/src/main.go:4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")

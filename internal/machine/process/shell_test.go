@@ -40,7 +40,7 @@ func TestShellGroupIsKilled(t *testing.T) {
 		defer cancel()
 		for t.Context().Err() == nil && !strings.HasSuffix(string(text), "\n") {
 			time.Sleep(10 * time.Millisecond)
-			text, _ = os.ReadFile(file) // not there before the child runs
+			text, _ = os.ReadFile(file) // missing until the child runs
 		}
 	}()
 	_, err := RunShell(ctx, ShellCommand{Name: "ready", Text: "sleep 600 & echo $! >" + file + "; wait"})
@@ -54,7 +54,7 @@ func TestShellGroupIsKilled(t *testing.T) {
 	}
 	for ended := time.Now().Add(time.Minute); syscall.Kill(pid, 0) == nil && !zombie(pid); {
 		if time.Now().After(ended) {
-			t.Fatalf("process %d still runs", pid)
+			t.Fatalf("process %d is still running", pid)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -204,7 +204,7 @@ func (p *part) Ended() <-chan struct{} {
 	p.m.streams.Go(func() {
 		defer close(gone)
 		defer a.Close()
-		_, _ = a.rest.WriteTo(discardWriter{}) // its end is what is waited for
+		_, _ = a.rest.WriteTo(discardWriter{}) // the caller waits for its end
 	})
 	return gone
 }

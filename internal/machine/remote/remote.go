@@ -63,7 +63,7 @@ func (m *Machine) Name() string { return m.name }
 // Closed is closed when the agent is lost or released.
 func (m *Machine) Closed() <-chan struct{} { return m.conn.Closed() }
 
-// Close releases the agent, which then removes what it owns, and waits for open streams.
+// Close releases the agent, which then removes everything that it owns, and waits for open streams.
 func (m *Machine) Close() error {
 	err := m.conn.Close()
 	m.streams.Wait()

@@ -79,7 +79,7 @@ func (pipe) String() string  { return "agent" }
 type Kind byte
 
 const (
-	Out   Kind = 1 // what it wrote to its standard output
+	Out   Kind = 1 // its standard output
 	Err   Kind = 2 // to its standard error
 	Ended Kind = 3 // a Failure, or nothing where it ended with 0; it is the last
 )

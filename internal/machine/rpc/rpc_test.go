@@ -33,7 +33,7 @@ func TestErrorsKeepTheirIdentity(t *testing.T) {
 		t.Errorf("%v, %s", got, advice.Of(got))
 	}
 	if NewFailure(nil) != nil || (*Failure)(nil).Err() != nil {
-		t.Error("no error is one")
+		t.Error("nil error")
 	}
 	if err := (&Failure{Text: "new", Is: []string{"of a later version"}}).Err(); err.Error() != "new" {
 		t.Errorf("%v", err)
@@ -64,6 +64,6 @@ func TestFrames(t *testing.T) {
 		t.Errorf("frames of %v bytes", got)
 	}
 	if _, _, err := ReadFrame(bytes.NewReader([]byte{1, 255, 255, 255, 255})); err == nil {
-		t.Error("a frame of 4 GiB was taken")
+		t.Error("a frame of 4 GiB was accepted")
 	}
 }

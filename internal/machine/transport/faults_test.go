@@ -63,11 +63,11 @@ func TestProgramIsCopiedOnce(t *testing.T) {
 	var first os.FileInfo
 	for i, want := range []string{"given", "kept", "mended"} {
 		if c := reach(t, m); c.Hello.PID == 0 || c.Hello.Cores == 0 {
-			t.Errorf("the agent says %+v", c.Hello)
+			t.Errorf("got %+v from the agent", c.Hello)
 		}
 		all := programs(t, cache)
 		if len(all) != 1 {
-			t.Fatalf("%s: there are %v", want, all)
+			t.Fatalf("%s: got programs %v", want, all)
 		}
 		now, err := os.Stat(all[0])
 		if err != nil {
@@ -77,10 +77,10 @@ func TestProgramIsCopiedOnce(t *testing.T) {
 			t.Errorf("the program was not %s", want)
 		}
 		if first = now; want == "kept" {
-			if err := os.Rename(all[0], all[0]+".old"); err != nil { // it runs, and cannot be written to
+			if err := os.Rename(all[0], all[0]+".old"); err != nil { // a running program cannot be overwritten
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(all[0], []byte("half of it"), 0o755); err != nil {
+			if err := os.WriteFile(all[0], []byte("half of the program"), 0o755); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.Remove(all[0] + ".old"); err != nil {
@@ -97,12 +97,12 @@ func TestUnreachableMachinesAreReported(t *testing.T) {
 		is   error
 		want string
 	}{
-		"no such command":  {[]string{"/nowhere/carrier"}, ErrUnreachable, "no such file"},
-		"it fails":         {said("echo Permission denied >&2; exit 255"), ErrUnreachable, "Permission denied"},
-		"it says nothing":  {said("exit 0"), ErrUnreachable, "no output from"},
-		"it says too much": {said("yes"), ErrUnreachable, "no line begins"},
-		"an older one":     {said("echo skerry agent machine 0; cat >/dev/null"), ErrProgramMismatch, "protocol 0"},
-		"it breaks":        {said("echo skerry agent machine 1; echo cable pulled >&2"), remote.ErrLost, "cable pulled"},
+		"no such command":       {[]string{"/nowhere/carrier"}, ErrUnreachable, "no such file"},
+		"failing shell":         {said("echo Permission denied >&2; exit 255"), ErrUnreachable, "Permission denied"},
+		"no output":             {said("exit 0"), ErrUnreachable, "no output from"},
+		"too much output":       {said("yes"), ErrUnreachable, "no line begins"},
+		"an older agent":        {said("echo skerry agent machine 0; cat >/dev/null"), ErrProgramMismatch, "protocol 0"},
+		"a breaking connection": {said("echo skerry agent machine 1; echo cable pulled >&2"), remote.ErrLost, "cable pulled"},
 	} {
 		_, err := Open(t.Context(), inventory.Entry{Name: "far", Command: c.argv}, options(t))
 		if !errors.Is(err, c.is) || !strings.HasPrefix(err.Error(), "far: ") || !strings.Contains(err.Error(), c.want) {
@@ -123,12 +123,12 @@ func TestSilentMachineIsAbandoned(t *testing.T) {
 		gone <- err
 	}()
 	var text []byte
-	until(t, "the carrier has started a program", func() (err error) { text, err = os.ReadFile(file); return err })
+	until(t, "the transport has started its program", func() (err error) { text, err = os.ReadFile(file); return err })
 	cancel()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	until(t, "the program ends", func() error {
+	until(t, "the program exits", func() error {
 		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 		if p, e := procfs.FindProcess(pid); err == nil && e == nil && p.Alive() {
 			err = fmt.Errorf("kill %d", pid)
@@ -174,11 +174,11 @@ func TestFaultsLeaveNothing(t *testing.T) {
 	testkit.Need(t, testkit.Root, testkit.TUN)
 	for name, fault := range map[string]struct {
 		do   func(c *Connection) error
-		next bool // it is the next agent that clears
+		next bool // the next agent cleans up
 	}{
-		"a carrier that breaks": {func(c *Connection) error { return c.process.conn.Close() }, false},
-		"a killed agent":        {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGKILL) }, true},
-		"a terminated agent":    {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGTERM) }, false},
+		"a broken transport": {func(c *Connection) error { return c.process.conn.Close() }, false},
+		"a killed agent":     {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGKILL) }, true},
+		"a terminated agent": {func(c *Connection) error { return unix.Kill(c.Hello.PID, unix.SIGTERM) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -204,10 +204,10 @@ func TestFaultsLeaveNothing(t *testing.T) {
 			}
 			<-runs.Done()
 			if err := runs.Err(); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
-				t.Errorf("the process ended with %v", err)
+				t.Errorf("the process exited with %v", err)
 			}
 			if _, err := p.LinkStats(t.Context()); !errors.Is(err, remote.ErrLost) || !strings.HasPrefix(err.Error(), "here: ") {
-				t.Errorf("asked afterwards: %v", err)
+				t.Errorf("a request afterwards: %v", err)
 			}
 			<-c.process.Done()
 			if err := c.Close(); (err != nil) != fault.next {

@@ -33,7 +33,7 @@ func TestHosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := p.Host("a"); err != nil || again != h {
-		t.Errorf("a node is another one when it is asked for again: %v", err)
+		t.Errorf("a second lookup returned another node: %v", err)
 	}
 	hosttest.Run(t, h)
 	addr := netip.MustParseAddr(node.Addr)

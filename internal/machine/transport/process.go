@@ -181,7 +181,7 @@ func (p *agentProcess) pushProgram(ctx context.Context, o Options) error {
 			return fmt.Errorf("%w: %s", ErrNoProgram, p.stderrText())
 		case line == "send":
 			o.Log.DebugContext(ctx, "giving a machine its program", "program", b.path, "bytes", b.size)
-			sent = p.sendFile(b) // where that fails, the machine tells why
+			sent = p.sendFile(b) // if that fails, the machine reports the reason
 		}
 	}
 }

@@ -32,7 +32,7 @@ type rack struct {
 	lab    string
 	spaces [2]*testkit.NS
 	addrs  [2]netip.Addr
-	before string // of the first machine's network
+	before string // initial state of the first machine's network
 }
 
 func newRack(t *testing.T) *rack {
@@ -151,7 +151,7 @@ func TestWholeMachineIsANode(t *testing.T) {
 		t.Errorf("a disk in memory for the machine: %v", err)
 	}
 	if _, err := first.Prepare(t.Context(), machine.PartSpec{Lab: r.lab + "-other", Owned: true, Whole: true}); err == nil || !strings.Contains(err.Error(), "another lab") {
-		t.Errorf("the machine is a node of another lab, too: %v", err)
+		t.Errorf("the machine became a node of a second lab: %v", err)
 	}
 	if err := p.Down(t.Context()); err != nil {
 		t.Error(err)
@@ -200,9 +200,9 @@ func TestKilledAgentRestoresWholeMachine(t *testing.T) {
 			die()
 		}
 		if err := first.Close(); err == nil {
-			t.Error("an agent that was killed was closed without a complaint")
+			t.Error("closing a killed agent returned no error")
 		}
-		_ = second.Close() // its lab is half gone
+		_ = second.Close() // its lab is partly removed
 		for i := range r.spaces {
 			next, err := Open(t.Context(), r.machine(i), options(t))
 			if err != nil {
@@ -223,7 +223,7 @@ func TestWholeMachineWithLabAddressesIsRejected(t *testing.T) {
 	r.before = r.network()
 	p, err := r.bring(reach(t, r.machine(0)), reach(t, r.machine(1)), func(machinetest.Step) {})
 	if err == nil || !strings.Contains(err.Error(), "10.77.0.0/24") {
-		t.Errorf("beside an office's network: %v", err)
+		t.Errorf("with an overlapping network: %v", err)
 	}
 	if p != nil {
 		if err := p.Down(t.Context()); err != nil {

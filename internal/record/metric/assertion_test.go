@@ -37,12 +37,12 @@ func TestAssertionSyntax(t *testing.T) {
 		"traffic.total < 12MB":       false,
 		"traffic.total <= 12MB":      true,
 		"events.leave.recover < 60s": true,
-		"events.kill.recover < 1h":   false, // it never did while it was watched
+		"events.kill.recover < 1h":   false, // it did not recover during the trial
 		"events.kill.recover > 60s":  true,
 		"events.kill.recover == 90s": false,
-		"events.cut.recover < 60s":   false, // one of the two
+		"events.cut.recover < 60s":   false, // only one of the two did
 		"events.cut.recover < 2m":    true,
-		"update.p95 < 10s":           false, // there were none
+		"update.p95 < 10s":           false, // no updates
 		"events.gone.recover < 10s":  false,
 	} {
 		l, err := ParseAssertion(text)
@@ -119,7 +119,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := ParseAssertion(l.Text)
 		if err != nil || again != l {
-			t.Fatalf("%q was read as %+v, then as %+v, %v", text, l, again, err)
+			t.Fatalf("%q was parsed as %+v, then as %+v, %v", text, l, again, err)
 		}
 		l.Check(trial())
 	})

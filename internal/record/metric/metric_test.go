@@ -31,7 +31,7 @@ func TestAllTrialNamesParse(t *testing.T) {
 	for _, v := range Values(full()) {
 		n, err := ParseName(v.Name)
 		if err != nil || n.Unit != v.Unit {
-			t.Errorf("%s: %+v, %v; the trial has it in %q", v.Name, n, err, v.Unit)
+			t.Errorf("%s: %+v, %v; unit in the trial is %q", v.Name, n, err, v.Unit)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestFigures(t *testing.T) {
 		}
 	}
 	if _, ok := got["scan.p95"]; ok {
-		t.Error("a latency of operations of which none succeeded")
+		t.Error("a latency without a successful operation")
 	}
 	r := got["events.leave.recover"]
 	if len(r) != 2 || r[0].LowerBound || r[0].upperBound() != 4 || !r[1].LowerBound || r[1].upperBound() < 1e300 {

@@ -101,11 +101,11 @@ func TestText(t *testing.T) {
 		"redis, one copy: availability > 97% is not met on the bad day \"site_lost Faro\"\n", "98 of 100", "would rank first 98 times",
 		"not tried: etcd, local reads"} {
 		if !strings.Contains(got.String(), want) {
-			t.Errorf("it never says %q:\n%s", want, &got)
+			t.Errorf("the text lacks %q:\n%s", want, &got)
 		}
 	}
 	if strings.Contains(got.String(), "86.7") {
-		t.Errorf("a candidate that is out is told need by need:\n%s", &got)
+		t.Errorf("the text lists each need of an excluded candidate:\n%s", &got)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestTradeOff(t *testing.T) {
 	picture := string(tradeOff(a, 1))
 	for _, want := range []string{"etcd, leader at the client: 40 ms (20 to 120)", ">redis, one copy</text>", "frontier"} {
 		if !strings.Contains(picture, want) {
-			t.Errorf("the picture lacks %q:\n%s", want, picture)
+			t.Errorf("the chart lacks %q:\n%s", want, picture)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func find(t *testing.T, p Pair, name string) Metric {
 			return m
 		}
 	}
-	t.Fatalf("no %s among the metrics", name)
+	t.Fatalf("metric %s is missing", name)
 	return Metric{}
 }
 
@@ -110,7 +110,7 @@ func TestRunsMatchesCellsByParameters(t *testing.T) {
 	}
 	m := find(t, r.Pairs[1], "goodput")
 	if *m.P < significant || !strings.Contains(m.Sentence, "so few repetitions") {
-		t.Errorf("two repetitions each prove nothing: %+v", m)
+		t.Errorf("two repetitions each show a difference: %+v", m)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestRunsReportsIncomparable(t *testing.T) {
 		}
 	}
 	if _, err := Runs([]string{dir + "/nothing", dir}, 1); err == nil {
-		t.Error("a run that there is not")
+		t.Error("a missing run")
 	}
 }
 
@@ -140,7 +140,7 @@ func TestOutputs(t *testing.T) {
 	must(t, r.Text(&text, false))
 	for _, want := range []string{"goodput", "Hedges' g", "CPU of data nodes over seconds, %"} {
 		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
+			t.Errorf("%q is missing in\n%s", want, text.String())
 		}
 	}
 	must(t, r.HTML(&page))

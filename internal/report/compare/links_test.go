@@ -23,7 +23,7 @@ func TestCompareRealWithEmulated(t *testing.T) {
 		return linked(record.LinkFidelity{Real: true, RTTMS: 1, Seen: &record.LinkSeen{Sent: 100, Lost: 2, MedianMS: ms, P99MS: 2 * ms}})
 	}
 	copied := linked(record.LinkFidelity{SetRTTMS: 21, RTTMS: 21.2, RTTP99MS: 22})
-	copied.Fidelity.Links[0].From, copied.Fidelity.Links[0].To = "Pune", "Oslo" // as another topology has it
+	copied.Fidelity.Links[0].From, copied.Fidelity.Links[0].To = "Pune", "Oslo" // reversed, as in another topology
 	p := pairOf([]record.Trial{real(20), real(22)}, []record.Trial{copied})
 	if len(p.Links) != 1 {
 		t.Fatalf("%+v", p.Links)
@@ -39,7 +39,7 @@ func TestCompareRealWithEmulated(t *testing.T) {
 	for _, b := range []string{text.String(), page.String()} {
 		if !strings.Contains(b, "Round trips of links") || !strings.Contains(b, "21.00 ms, p99 42.00, 2 % lost, real") ||
 			!strings.Contains(b, "1.010") {
-			t.Errorf("links are not told:\n%s", b)
+			t.Errorf("the links are missing:\n%s", b)
 		}
 	}
 	if p := pairOf([]record.Trial{copied}, []record.Trial{copied}); p.Links != nil {

@@ -43,7 +43,7 @@ func TestDuplicateMetricsAreHidden(t *testing.T) {
 	text := textOf(t, p, true)
 	for _, no := range []string{"read.service", "events.link_down", "throughput"} {
 		if strings.Contains(text, no) {
-			t.Errorf("%s stands there twice:\n%s", no, text)
+			t.Errorf("%s appears twice:\n%s", no, text)
 		}
 	}
 }
@@ -60,11 +60,11 @@ func TestLeadingMetrics(t *testing.T) {
 	text := textOf(t, p, false)
 	for _, want := range []string{"goodput", "read.p95", "read.p99", "events.cut.recover"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("no %s in\n%s", want, text)
+			t.Errorf("%s is missing in\n%s", want, text)
 		}
 	}
 	if strings.Contains(text, "events.cut.overshoot_ops") || strings.Contains(text, "read.max") {
-		t.Errorf("more than what leads:\n%s", text)
+		t.Errorf("more than the main finding:\n%s", text)
 	}
 }
 
@@ -72,10 +72,10 @@ func TestOnlyNotableDifferencesAreReported(t *testing.T) {
 	p := pairOf([]record.Trial{trial(100, 10_000, 5)}, []record.Trial{trial(100.1, 20_000, 5)})
 	text := textOf(t, p, false)
 	if strings.Contains(text, "goodput is") || strings.Contains(text, "recover is") {
-		t.Errorf("a difference of no size is told:\n%s", text)
+		t.Errorf("a negligible difference is reported:\n%s", text)
 	}
 	if n := strings.Count(text, "read.p95 is"); n != 1 {
-		t.Errorf("the difference of read.p95 is told %d times:\n%s", n, text)
+		t.Errorf("the difference of read.p95 is reported %d times:\n%s", n, text)
 	}
 	noise := compareMetric("goodput", metric.Rate, []float64{100, 140, 60, 120, 80}, []float64{101, 141, 61, 121, 81}, 1)
 	if noise.IsNotable() {

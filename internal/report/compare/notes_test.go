@@ -52,19 +52,19 @@ func TestMachineNote(t *testing.T) {
 		pair Pair
 		want string // "" for no note
 	}{
-		"nobody knows where": {Pair{A: side(1, record.Trial{Goodput: 1}), B: side(2, on("h1", 1)...)}, ""},
-		"no machine shared":  {Pair{A: side(1, on("h1", 1000, 990)...), B: side(2, on("h2", 500, 505)...)}, "on different machines (h1; h2)"},
-		"one machine":        {Pair{A: side(1, on("h1", 1000, 990)...), B: side(2, on("h1", 500, 505)...)}, ""},
+		"machines unknown":  {Pair{A: side(1, record.Trial{Goodput: 1}), B: side(2, on("h1", 1)...)}, ""},
+		"no machine shared": {Pair{A: side(1, on("h1", 1000, 990)...), B: side(2, on("h2", 500, 505)...)}, "on different machines (h1; h2)"},
+		"one machine":       {Pair{A: side(1, on("h1", 1000, 990)...), B: side(2, on("h1", 500, 505)...)}, ""},
 		"machines alike": {Pair{
 			A: side(1, both(on("h1", 1000, 990, 1010, 995), on("h2", 1003, 992, 1009, 996))...),
 			B: side(2, both(on("h1", 500, 495, 502, 506), on("h2", 501, 497, 499, 507))...),
 		}, ""},
 		// B was mostly on the slow machine: half of its difference is that machine's.
-		"the difference is one of machines": {Pair{
+		"the machines explain the difference": {Pair{
 			A: side(1, both(on("fast", 1000, 990, 1010, 995, 1002), on("slow", 500, 504))...),
 			B: side(2, both(on("fast", 1001, 992), on("slow", 502, 497, 499, 503, 505))...),
 		}, "corrected for machines, B's goodput is 100 % of A's"},
-		"machines differ, and cells more": {Pair{
+		"machines differ, cells differ more": {Pair{
 			A: side(1, both(on("fast", 1000, 990, 1010, 995), on("slow", 900, 904, 897, 908))...),
 			B: side(2, both(on("fast", 101, 99, 100, 102), on("slow", 90, 89, 91, 90))...),
 		}, ""},

@@ -46,7 +46,7 @@ func (p pretended) Rows(name string) ([]Row, error) {
 		d.Summary.Trials = append(d.Summary.Trials, trialOf(c))
 	}
 	rows, err := TrialRows(d, s.Keep)
-	if slices.Contains(s.Keep, changePrefix+"*") { // they are in the events' file
+	if slices.Contains(s.Keep, changePrefix+"*") { // stored in the file of events
 		for _, r := range rows {
 			for _, figure := range []string{"leave.accepted", "leave.complete", "join.accepted", "join.complete"} {
 				r.Figures[changePrefix+"Rome."+figure] = 1

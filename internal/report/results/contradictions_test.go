@@ -65,7 +65,7 @@ func TestContradictionsFollowFromPapers(t *testing.T) {
 	of := documentValues(t)
 	for _, c := range contradictions {
 		if want := fmt.Sprintf(c.sentence, c.value(of)); strings.Count(prose, want) != 1 {
-			t.Errorf("%s says %q %d times, want once", documents, want, strings.Count(prose, want))
+			t.Errorf("%s contains %q %d times, want once", documents, want, strings.Count(prose, want))
 		}
 	}
 }

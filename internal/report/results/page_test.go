@@ -142,12 +142,12 @@ func TestPicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(p.Text), "](data/x-1.svg)") {
-		t.Errorf("no picture on the page: %s", p.Text)
+		t.Errorf("no chart on the page: %s", p.Text)
 	}
 	svg := p.Pictures["x-1.svg"]
 	for _, want := range []string{"<svg", "<style>", "a, published", "paper", "multiple of scale 1"} {
 		if !strings.Contains(svg, want) {
-			t.Errorf("the picture has no %q", want)
+			t.Errorf("the chart lacks %q", want)
 		}
 	}
 }
@@ -249,11 +249,11 @@ func TestPictureShapesAreFilled(t *testing.T) {
 	for _, drawn := range pictures {
 		shapes := regexp.MustCompile(`<rect class="(\w+)`).FindAllStringSubmatch(drawn, -1)
 		if len(shapes) == 0 {
-			t.Error("no bar is drawn")
+			t.Error("the chart has no bars")
 		}
 		for _, shape := range shapes {
 			if !regexp.MustCompile(`\.` + shape[1] + `[,.\w]*\{fill:`).MatchString(pictureStyle) {
-				t.Errorf("nothing fills .%s", shape[1])
+				t.Errorf("no style fills .%s", shape[1])
 			}
 		}
 	}
@@ -282,7 +282,7 @@ func TestReadPapers(t *testing.T) {
 	for _, text := range []string{"", "item,x\n", "item,series,x,y,how\nfhc-5,a,,4,printed\n",
 		"item,series,x,y,how\nfhc-5,a,1,much,printed\n", "item,series,x,y,how\nfhc-5,a,1,4,\n"} {
 		if got, err := readPapers(strings.NewReader(text)); err == nil {
-			t.Errorf("%q is read as %v", text, got)
+			t.Errorf("%q was parsed as %v", text, got)
 		}
 	}
 }
@@ -338,7 +338,7 @@ func TestSplitRows(t *testing.T) {
 	}
 	for _, want := range []string{"| Oslo | 0.2 | 3.00 ± 0 | 2 |", "| Rome | 1 | 4.00 ± 0 | 3 |  |"} {
 		if !strings.Contains(string(p.Text), want) {
-			t.Errorf("no %q in\n%s", want, p.Text)
+			t.Errorf("%q is missing in\n%s", want, p.Text)
 		}
 	}
 }
@@ -384,7 +384,7 @@ func TestOmitMissing(t *testing.T) {
 			"First " + there + ".\n\nSecond\n" + yet + ".\n\nThird " + there + ", " + yet + ".\n",
 			"First 100 ± 2.\n\nThird 100 ± 2, not measured yet.\n",
 		},
-		"words that do without": {
+		"words without a figure": {
 			"It is near{{words `: %s a second` (" + call(there) + ")}}.\nIt is far{{words `: %s` (" + call(yet) + ")}}.\n",
 			"It is near: 100 ± 2 a second.\nIt is far.\n",
 		},
@@ -433,16 +433,16 @@ func TestOmitMissing(t *testing.T) {
 func TestWaitingNote(t *testing.T) {
 	how := " This command measures them on an otherwise idle machine in at most 90 minutes:\n\n```\nskerry reproduce "
 	for name, tt := range map[string]struct{ template, note string }{
-		"nothing is there": {"# Page\n\nWords.\n\n{{waiting `parts`}}\n\n## One\n\n" + yet + "\n\n" + never + "\n",
+		"no figures": {"# Page\n\nWords.\n\n{{waiting `parts`}}\n\n## One\n\n" + yet + "\n\n" + never + "\n",
 			"None of the 2 parts is measured yet." + how + "later made\n```\n"},
-		"some is": {"## Page\n\n- " + yet + "\n- " + there + "\n\n{{waiting `findings here`}}\n",
+		"some figures": {"## Page\n\n- " + yet + "\n- " + there + "\n\n{{waiting `findings here`}}\n",
 			"1 of the 2 findings here are not measured yet and are omitted." + how + "later\n```\n"},
-		"a figure is not": {"## Page\n\n- " + yet + there + "\n\n{{waiting `findings`}}\n",
+		"a missing figure": {"## Page\n\n- " + yet + there + "\n\n{{waiting `findings`}}\n",
 			"Some figures of the findings are not measured yet." + how + "later\n```\n"},
-		"words are left": {"## Page\n\n- One{{words `%s` (" + call(yet) + ")}}.\n\n{{waiting `findings`}}\n",
+		"words remain": {"## Page\n\n- One{{words `%s` (" + call(yet) + ")}}.\n\n{{waiting `findings`}}\n",
 			"Some figures of the findings are not measured yet." + how + "later\n```\n"},
-		"another lacks it": {"## Page\n\nIs " + there + ".\n\n{{waiting `parts`}}\n\n## Other\n\n" + yet + "\n", ""},
-		"all is there":     {"# Page\n\n{{waiting `parts`}}\n\nIs " + there + ".\n", ""},
+		"another section lacks it": {"## Page\n\nIs " + there + ".\n\n{{waiting `parts`}}\n\n## Other\n\n" + yet + "\n", ""},
+		"all is there":             {"# Page\n\n{{waiting `parts`}}\n\nIs " + there + ".\n", ""},
 	} {
 		p, err := fillPage("x", []byte(tt.template), made{})
 		if err != nil {

@@ -52,7 +52,7 @@ func load(t *testing.T) Plan {
 	return p
 }
 
-// A name of a plan means one thing.
+// A name in a plan selects exactly one thing.
 func TestPlanNamesAreUnique(t *testing.T) {
 	step := func(name string) Step { return Step{Name: name, Run: "e.yaml", Keep: []string{"goodput"}} }
 	for what, pages := range map[string][]PlanPage{
@@ -62,7 +62,7 @@ func TestPlanNamesAreUnique(t *testing.T) {
 		"a page and a step of another one": {{Name: "a", Steps: []Step{step("b")}}, {Name: "b", Steps: []Step{step("c")}}},
 	} {
 		if err := (Plan{Pages: pages}).validate(); err == nil {
-			t.Errorf("%s of one name are taken", what)
+			t.Errorf("%s with the same name are accepted", what)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func TestSelect(t *testing.T) {
 		t.Errorf("a step selects %v, %v", got, err)
 	}
 	if _, err := p.Select([]string{"cloud"}, false); err == nil {
-		t.Error("a name that means nothing selects something")
+		t.Error("an unknown name selects steps")
 	}
 	steps := func(names ...string) (n int) {
 		pages, err := p.Select(names, true)
@@ -108,10 +108,10 @@ func TestSelect(t *testing.T) {
 		return n
 	}
 	if got := steps("audits", "fhc-options"); got != 2 {
-		t.Errorf("%d short forms, want that which is named and the one that no other tries", got)
+		t.Errorf("%d short forms, want the named one and the one that no other step covers", got)
 	}
 	if got := steps("metadata-layout-rate"); got != 1 {
-		t.Errorf("%d short forms of a step that is named, want it", got)
+		t.Errorf("%d short forms of a named step, want 1", got)
 	}
 }
 
@@ -148,11 +148,11 @@ func proseOf(template []byte) string {
 	return actions.ReplaceAllString(phrases.ReplaceAllString(text, "$1 {{"), "")
 }
 
-// Prose holds no figure that the data does not have.
+// Prose contains no figure that is missing in the data.
 func TestProseContainsNoFigures(t *testing.T) {
 	for name, template := range templates(t) {
 		prose := proseOf(template)
-		if name == documents { // its figures follow from data/papers.csv: TestContradictionsFollowFromPapers
+		if name == documents { // figures from data/papers.csv: see TestContradictionsFollowFromPapers
 			for _, c := range contradictions {
 				prose = strings.Replace(prose, fmt.Sprintf(c.sentence, c.value(documentValues(t))), "", 1)
 			}
@@ -176,7 +176,7 @@ func TestPagesFollowFromData(t *testing.T) {
 	}
 	for path, want := range files {
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%s is not what its data says (%v): run make docs", path, err)
+			t.Errorf("%s does not match its data (%v): run make docs", path, err)
 		}
 	}
 	there, err := filepath.Glob(pages + "/*.md")
@@ -189,7 +189,7 @@ func TestPagesFollowFromData(t *testing.T) {
 	}
 	for _, path := range append(there, pictures...) {
 		if files[path] == nil {
-			t.Errorf("%s follows from no template: run make docs, or remove it", path)
+			t.Errorf("%s has no template: run make docs, or remove it", path)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestMissing(t *testing.T) {
 	keep("rebalance-redis", "rebalance-redis-million", "fhc-links")
 	got, err := some.Missing([]string{"rebalance-redis-cli", "routing-healing", "audit-redis"})
 	if want := []string{"rebalance-redis-cli", "routing", "audits"}; err != nil || !cmp.Equal(got.Names, want) {
-		t.Errorf("missing are %v, %v, want %v", got.Names, err, want)
+		t.Errorf("missing steps %v, %v, want %v", got.Names, err, want)
 	}
 	cli, err := pretended{plan: load(t)}.step("rebalance-redis-cli")
 	if err != nil {
@@ -225,13 +225,13 @@ func TestMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err = some.Missing([]string{cli.Name}); err != nil || got.Takes != takes {
-		t.Errorf("what is missing takes %v, %v, want what its step does, %v", got.Takes, err, takes)
+		t.Errorf("duration of the missing steps is %v, %v, want that of the step, %v", got.Takes, err, takes)
 	}
 	if measured, all, err := some.Progress("routing"); err != nil || measured != 1 || all < 5 {
 		t.Errorf("%d of %d steps are measured, %v", measured, all, err)
 	}
 	if _, _, err := some.Progress("rooting"); err == nil {
-		t.Error("a page that is none has a progress")
+		t.Error("an unknown page has a progress")
 	}
 }
 
@@ -249,7 +249,7 @@ func forget(t *testing.T, f Folder, name string) {
 	}
 }
 
-// A picture that is on no page any more goes with the next pages.
+// A chart that no page uses any more is removed with the next update of the pages.
 func TestUnusedPicturesAreRemoved(t *testing.T) {
 	some := Folder{Dir: t.TempDir(), Root: root}
 	if err := folder.CopyTemplates(some); err != nil {
@@ -263,14 +263,14 @@ func TestUnusedPicturesAreRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(old); err == nil {
-		t.Error("a picture of an older page is still there")
+		t.Error("a chart of an older page was not removed")
 	}
 	if _, err := os.Stat(filepath.Join(some.Dir, "clouds"+pageExt)); err != nil {
 		t.Error(err)
 	}
 }
 
-// The short forms of all steps together show something of every page.
+// The short forms of all steps together cover every page.
 func TestQuickCoversEveryPage(t *testing.T) {
 	plan := load(t)
 	quick, err := plan.Select([]string{"all"}, true)
@@ -284,7 +284,7 @@ func TestQuickCoversEveryPage(t *testing.T) {
 	}
 }
 
-// What trials did over time is kept for the steps that ask for it, and holds something at every point.
+// Time series of trials are stored for the steps that request them, and have a value at every point.
 func TestPointsHaveFigures(t *testing.T) {
 	for _, p := range load(t).Pages {
 		for _, s := range p.Steps {
@@ -361,7 +361,7 @@ func TestSaveTrialsKeepsLargerRun(t *testing.T) {
 		}
 		rows, err := f.Rows("step")
 		if got := measuredTrials(rows); err != nil || got != tt.stay {
-			t.Errorf("%d trials, whole %v: %d are kept, %v; want %d", tt.n, tt.whole, got, err, tt.stay)
+			t.Errorf("%d trials, complete %v: %d stored, %v; want %d", tt.n, tt.whole, got, err, tt.stay)
 		}
 	}
 }

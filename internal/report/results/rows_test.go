@@ -59,7 +59,7 @@ func TestTrialRows(t *testing.T) {
 		t.Error(diff)
 	}
 	if rows[1].Valid() || !rows[0].Valid() {
-		t.Error("the suspect trial is valid, or the valid one is not")
+		t.Error("the suspect trial is valid, or the valid trial is not")
 	}
 }
 
@@ -78,7 +78,7 @@ func TestRowCounts(t *testing.T) {
 		}
 	}
 	if (Row{State: record.TrialFailed, Verdict: record.Suspect, Reasons: "audit"}).Counts() {
-		t.Error("a trial that failed counts")
+		t.Error("a failed trial counts")
 	}
 }
 
@@ -209,7 +209,7 @@ func TestWriteAndReadPoints(t *testing.T) {
 	}
 	for _, wrong := range []string{"", "a,b\n", strings.Replace(text, "3,10", "4,10", 1), strings.Replace(text, "12.5", "much", 1)} {
 		if got, err := readPoints(strings.NewReader(wrong), rows); err == nil {
-			t.Errorf("%q is read as %v", wrong, got)
+			t.Errorf("%q was parsed as %v", wrong, got)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestPNG(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(string(b), " file:///run/a%20b.html#picture") || !strings.Contains(string(b), "--headless --no-sandbox") {
-		t.Errorf("Chromium was called with %s", b)
+		t.Errorf("arguments of Chromium: %s", b)
 	}
 	if left, _ := filepath.Glob(filepath.Join(folder, "skerry-chromium-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

@@ -30,7 +30,7 @@ func TestThinnedTimelineKeepsCountsAndMaximum(t *testing.T) {
 			end = thin.T[i+1]
 		}
 		if thin.T[i] < 0 && end > 0 {
-			t.Errorf("a bin holds warm-up and measurement: from %g to %g", thin.T[i], end)
+			t.Errorf("a bin mixes warm-up and measurement: from %g to %g", thin.T[i], end)
 		}
 		if thin.T[i] >= 0 && thin.ServiceP99[i] != end-1 {
 			t.Errorf("bin at %g has p99 %g", thin.T[i], thin.ServiceP99[i])
@@ -41,7 +41,7 @@ func TestThinnedTimelineKeepsCountsAndMaximum(t *testing.T) {
 		want += r.OK
 	}
 	if math.Abs(sum-float64(want)) > 1 {
-		t.Errorf("%g operations of %d", sum, want)
+		t.Errorf("got %g operations, want %d", sum, want)
 	}
 }
 
@@ -61,12 +61,12 @@ func TestNumberJSON(t *testing.T) {
 		220890213: "220890000", 1e20: "1e+20",
 		math.NaN(): "null", math.Inf(1): "null"} {
 		if got := string(appendNumber(nil, v, digits)); got != want {
-			t.Errorf("%g is written %s, not %s", v, got, want)
+			t.Errorf("%g is formatted as %s, want %s", v, got, want)
 		}
 	}
 	b, err := json.Marshal(Values(nil))
 	if err != nil || string(b) != "[]" {
-		t.Errorf("no series is %s, %v", b, err)
+		t.Errorf("an empty series is %s, %v", b, err)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestChartsWithoutData(t *testing.T) {
 	} {
 		parses(t, doc)
 		if strings.Contains(doc, "NaN") || strings.Contains(doc, "Inf") {
-			t.Errorf("a coordinate is no number: %s", doc)
+			t.Errorf("a coordinate is not a number: %s", doc)
 		}
 	}
 }

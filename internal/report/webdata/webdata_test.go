@@ -75,11 +75,11 @@ func TestTrialDocument(t *testing.T) {
 	sum, heat, curves := 0.0, int64(0), int64(0)
 	for i, ok := range doc.Timeline.OK {
 		if doc.Timeline.T[i] >= 0 {
-			sum += ok // bins of a second, near enough
+			sum += ok // bins of about one second
 		}
 	}
 	if math.Abs(sum/float64(trial.Outcomes.OK)-1) > 0.05 {
-		t.Errorf("the timeline has %g operations of %d", sum, trial.Outcomes.OK)
+		t.Errorf("the timeline has %g operations, want %d", sum, trial.Outcomes.OK)
 	}
 	for _, column := range doc.Heat.Counts {
 		for _, n := range column {
@@ -91,11 +91,11 @@ func TestTrialDocument(t *testing.T) {
 			curves += c.Count
 		}
 		if len(c.Tail) != len(c.US) || c.Tail[0] != 1 || c.Tail[len(c.Tail)-1] != 0 {
-			t.Errorf("curve %s %s goes from %v", c.Operation, c.Clock, c.Tail)
+			t.Errorf("curve %s %s starts at %v", c.Operation, c.Clock, c.Tail)
 		}
 	}
 	if heat != trial.Outcomes.OK || curves != trial.Outcomes.OK {
-		t.Errorf("heat map %d and curves %d of %d operations", heat, curves, trial.Outcomes.OK)
+		t.Errorf("heat map has %d and curves %d operations, want %d", heat, curves, trial.Outcomes.OK)
 	}
 	names := []string{}
 	for _, b := range doc.Bands {
@@ -189,7 +189,7 @@ func TestNamesAreEscaped(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := w.String(); strings.Contains(s, "<script>") || strings.Contains(s, "<!--") || strings.Count(s, "</script>") != 5 {
-		t.Error("a name became markup")
+		t.Error("a name was not escaped")
 	}
 	docs := documents(t, w.String())
 	if len(docs) != 5 || docs["run"].(map[string]any)["name"] != evil {
@@ -211,13 +211,13 @@ func TestWriteFileReplacesWholeFiles(t *testing.T) {
 		t.Errorf("%v: the page ends with %.20q", err, whole[max(0, len(whole)-20):])
 	}
 	if _, err := WriteFile("", []byte("<html></html>"), open(t, dir)); err == nil {
-		t.Error("another page is no error")
+		t.Error("writing to another page returned no error")
 	}
 	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, whole) {
 		t.Errorf("a failure changed the report: %v", err)
 	}
 	if _, err := WriteFile(filepath.Join(dir, "none", "x.html"), []byte(page), open(t, dir)); err == nil {
-		t.Error("writing into a missing directory is no error")
+		t.Error("writing into a missing directory returned no error")
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".report*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)

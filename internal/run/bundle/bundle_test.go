@@ -41,7 +41,7 @@ func TestPlanAndResultsRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(copied, filepath.Dir(work.Run().File.Path), "../m.csv")); err != nil || string(text) != "0,1" {
-		t.Errorf("what the experiment names is %q in the copy (%v)", text, err)
+		t.Errorf("the experiment's file is %q in the copy (%v)", text, err)
 	}
 	for id, state := range map[int]string{1: record.TrialOK, 2: record.TrialFailed} {
 		tw, err := work.OpenTrial(id)
@@ -60,7 +60,7 @@ func TestPlanAndResultsRoundTrip(t *testing.T) {
 
 	receive := func(text string, want int, is error) string {
 		t.Helper()
-		said, err := ReadResults(strings.NewReader(text), w)
+		output, err := ReadResults(strings.NewReader(text), w)
 		if !errors.Is(err, is) {
 			t.Fatalf("%v, want %v", err, is)
 		}
@@ -68,23 +68,23 @@ func TestPlanAndResultsRoundTrip(t *testing.T) {
 		if err != nil || len(got) != want {
 			t.Fatalf("%d trials came in (%v), want %d", len(got), err, want)
 		}
-		return said
+		return output
 	}
 	lines := strings.SplitAfter(sent.String(), "\n")
 	// Half of a result remains from a writer that was killed during the import.
 	name := strings.TrimSpace(strings.TrimPrefix(lines[0], markBegin))
 	write(t, filepath.Join(w.Dir(), "attempts", name+".partial", "trial.json"), "{")
-	receive(strings.Join(lines[:len(lines)/4], ""), 0, ErrTruncated)                                    // cut in the first one
+	receive(strings.Join(lines[:len(lines)/4], ""), 0, ErrTruncated)                                    // cut within the first result
 	receive(strings.Join(append(append([]string{}, lines[:1]...), lines[2:4]...), ""), 0, ErrTruncated) // a line is missing
-	if said := receive("note: hello\n"+strings.Join(lines, "trial 2 goes on\n"), 2, nil); !strings.Contains(said, "trial 2 goes on") ||
-		strings.Contains(said, "@skerry") {
-		t.Errorf("the rest was %q", said)
+	if output := receive("note: hello\n"+strings.Join(lines, "trial 2 continues\n"), 2, nil); !strings.Contains(output, "trial 2 continues") ||
+		strings.Contains(output, "@skerry") {
+		t.Errorf("the remaining output is %q", output)
 	}
 	receive(sent.String(), 0, nil)
 	for _, x := range w.Summary().Trials {
 		log, err := os.ReadFile(filepath.Join(w.Dir(), "trials", map[int]string{1: "1", 2: "2"}[x.ID], "logs", "node.log"))
 		if err != nil || len(log) != 110_000 || x.Goodput != 7 {
-			t.Errorf("trial %d came with %g ops/s and a log of %d bytes (%v)", x.ID, x.Goodput, len(log), err)
+			t.Errorf("trial %d was imported with %g ops/s and a log of %d bytes (%v)", x.ID, x.Goodput, len(log), err)
 		}
 	}
 }
@@ -97,11 +97,11 @@ func TestUnpackRejectsNamesOutsideDirectory(t *testing.T) {
 	defer w.Close()
 	for _, name := range []string{"1-0-../../x", "../1-0-x", "x", "1-0-x.partial"} {
 		if err := w.Receive(name, func(string) error { return nil }); err == nil {
-			t.Errorf("an attempt called %q was taken in", name)
+			t.Errorf("an attempt with the name %q was imported", name)
 		}
 	}
 	if _, err := PackPlan(w.Dir(), record.Run{Files: map[string]string{"/etc/x": ""}}, nil); err == nil {
-		t.Error("a file that is named by its whole path was packed")
+		t.Error("a file with an absolute path was packed")
 	}
 }
 

@@ -194,7 +194,7 @@ func meanFigure(trials []record.Trial, name string) (Figure, bool) {
 }
 
 // ranked returns the figure that the race ranks by: the geometric mean, with an interval pooled over all
-// candidates. So the table is sorted by what it shows. A share of 1 in all trials is kept.
+// candidates. So the table is sorted by the displayed values. A share of 1 in all trials is kept.
 func (f Figure) ranked(s race.Standing) Figure {
 	if s.Quiet == 0 || f.Unit == metric.Share && f.Mean == 1 {
 		return f

@@ -12,8 +12,8 @@ import (
 func TestWaitingCandidateIsNotMentioned(t *testing.T) {
 	measured := Verdict{ID: "a", Label: "a", Figures: []Figure{{Name: "p99", Mean: 3}}}
 	waiting := Verdict{ID: "b", Label: "b", Out: race.Waiting}
-	if said := (Answer{Candidates: []Verdict{measured, waiting}}).changes(); len(said) > 0 {
-		t.Errorf("%q", said)
+	if got := (Answer{Candidates: []Verdict{measured, waiting}}).changes(); len(got) > 0 {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -22,7 +22,7 @@ type Candidate struct {
 	Database string `json:"database"`
 	database.Choice
 	Version string `json:"version,omitempty"`
-	// Members are the nodes of the cluster if this machine cannot run it on all of them; Reduced says why.
+	// Members are the nodes of the cluster if this machine cannot run it on all of them; Reduced gives the reason.
 	Members []string `json:"members,omitempty"`
 	Reduced string   `json:"reduced,omitempty"`
 	// Own is the name of a cluster that Skerry did not start, "" for a database in a lab. Location are its servers, and

@@ -21,7 +21,7 @@ import (
 	"skerry/internal/record"
 )
 
-// made is a database that is never started: its trials are generated.
+// made is a database that is never started; its trials are generated.
 type made struct {
 	*redis.Redis
 	name string
@@ -67,7 +67,7 @@ budget: 30m
 
 // measure generates trials: their p99 by database, and lost writes when a site is lost.
 func measure(t *testing.T, count *int) Measure {
-	var lock sync.Mutex // heats may run side by side
+	var lock sync.Mutex // heats may run in parallel
 	return func(_ context.Context, source record.File, out string, _ Lane) (string, error) {
 		lock.Lock()
 		defer lock.Unlock()
@@ -129,14 +129,14 @@ func TestAnswer(t *testing.T) {
 	}
 	a := c.Answer()
 	if !strings.HasPrefix(a.Sentence, "Use slow (safe): p99 3") || !strings.Contains(a.Sentence, "2 bad days") {
-		t.Errorf("the sentence is %q", a.Sentence)
+		t.Errorf("the answer's sentence is %q", a.Sentence)
 	}
 	if v := a.Candidates[1]; v.Label != "middle, safe" || v.Out != "failed" || !strings.Contains(v.Why, "lost_writes") ||
 		!strings.Contains(v.Why, "site_lost") {
-		t.Errorf("the second: %+v", v)
+		t.Errorf("the second candidate: %+v", v)
 	}
 	if len(a.Changes) != 2 || !strings.Contains(a.Changes[0], "middle") || !strings.Contains(a.Changes[1], "p99 < 400ms") {
-		t.Errorf("what would change it: %q", a.Changes)
+		t.Errorf("changes that would alter the answer: %q", a.Changes)
 	}
 	left := map[string]string{}
 	for _, l := range a.Excluded {
@@ -207,7 +207,7 @@ func TestNoCandidateMeetsNeeds(t *testing.T) {
 	}
 	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "No candidate meets all needs.") ||
 		!strings.Contains(a.Sentence, "No candidate meets p99 < 50ms on the quiet day; the closest is middle (safe) with 101 ms") {
-		t.Errorf("the sentence is %q", a.Sentence)
+		t.Errorf("the answer's sentence is %q", a.Sentence)
 	}
 	if err := c.Answer().Err(); !errors.Is(err, ErrNone) {
 		t.Errorf("%v, want ErrNone", err)
@@ -331,7 +331,7 @@ func TestLeaderPlacement(t *testing.T) {
 		text = strings.Replace(text, "site_lost.unresponsive", "link_cut.unresponsive", 1)
 		n := plan(t, t.TempDir(), text).Needs
 		if p := n.placeOf([]string{"b", "c"}); p.Near != want || p.Site != want {
-			t.Errorf("where %s may be lost, leaders stand at %s of %s, want %s", lost, p.Near, p.Site, want)
+			t.Errorf("if %s may be lost: leaders are at %s of %s, want %s", lost, p.Near, p.Site, want)
 		}
 	}
 }
@@ -355,7 +355,7 @@ func TestClientAtLostSite(t *testing.T) {
 			got = strings.Join(slices.Sorted(slices.Values(ids)), " ")
 		}
 		if got != want {
-			t.Errorf("on the day %q links are cut: %s, want %s", day, got, want)
+			t.Errorf("cut links on the day %q: %s, want %s", day, got, want)
 		}
 	}
 }
@@ -383,14 +383,14 @@ func TestEveryNeedIsParsed(t *testing.T) {
 	pools := e.Pools()
 	if len(pools) != 2 || pools[0].Name != "singapore" || pools[1].ClientSpec(e).Site != "Dubai" ||
 		pools[0].Workload.Target+pools[1].Workload.Target != 400 {
-		t.Errorf("the load comes from %+v", pools)
+		t.Errorf("the clients are %+v", pools)
 	}
 	if got := e.AuditedPools(); len(got) != 2 {
-		t.Errorf("the writes of %d clients are read back, want those of both", len(got))
+		t.Errorf("the writes of %d clients are audited, want both", len(got))
 	}
 	for day, want := range map[string]int{"quiet": 2, "site_lost Pune": 3, "link_cut any": 2, "far Virginia": 2, "flap any": 2} {
 		if got := n.assertions(day); len(got) != want {
-			t.Errorf("on the day %q %d needs are looked at, want %d: %+v", day, len(got), want, got)
+			t.Errorf("on the day %q, %d needs are checked, want %d: %+v", day, len(got), want, got)
 		}
 	}
 }
@@ -399,7 +399,7 @@ func TestEveryNeedIsParsed(t *testing.T) {
 func TestConcurrentHeats(t *testing.T) {
 	one, many := 0, 0
 	a, b := plan(t, t.TempDir(), needsText), plan(t, t.TempDir(), needsText+"parallel: 3\n")
-	b.Elsewhere = true // this machine's room is no bound for what is made up
+	b.Elsewhere = true // this machine's capacity does not limit generated trials
 	if err := errors.Join(a.Run(t.Context(), measure(t, &one), silent), b.Run(t.Context(), measure(t, &many), silent)); err != nil {
 		t.Fatal(err)
 	}
@@ -432,7 +432,7 @@ func TestReducedMembers(t *testing.T) {
 			t.Bound = &record.Bound{By: "target", MachineShare: 0.89}
 			t.Verdict = record.Verdict{
 				State: record.Suspect, Kinds: []string{"driver late"},
-				Reasons: []string{"late where 1.9 of 2 cores were busy"},
+				Reasons: []string{"late with 1.9 of 2 cores busy"},
 			}
 		},
 	} {
@@ -461,7 +461,7 @@ func TestMachineBoundLatencyIsVoid(t *testing.T) {
 		"disk":             {500e3, cause("disk", true), "this machine's disk determined", Undecided},
 		"emulated disk":    {500e3, cause("disk", false), "", NotMet},
 		"the database":     {500e3, cause("database", false), "", NotMet},
-		"met all the same": {300e3, cause("machine", true), "", Met},
+		"met nevertheless": {300e3, cause("machine", true), "", Met},
 		"an older version": {500e3, nil, "", NotMet},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -527,7 +527,7 @@ func cannotCarry(t *testing.T, limit func(*record.Trial)) {
 		t.Fatal(err)
 	}
 	if x := small.Candidates[0]; len(x.Members) != 3 || !strings.Contains(x.Reduced, "GB") {
-		t.Errorf("where there is no memory for five members: %+v", x)
+		t.Errorf("without memory for five members: %+v", x)
 	}
 }
 
@@ -558,23 +558,23 @@ func TestFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s, err := ReadState(dir); err != nil || !s.Running {
-		t.Errorf("%+v, %v: want it to run", s, err)
+		t.Errorf("%+v, %v: want a running choice", s, err)
 	}
 	if _, err := plan(t, dir, needsText).Lock(); !errors.Is(err, ErrFolder) {
-		t.Errorf("held twice: %v", err)
+		t.Errorf("locking a locked folder: %v", err)
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)
 	}
 	n, err := ReadSavedNeeds(dir)
 	if err != nil || len(n.BadDays) != 2 {
-		t.Errorf("kept needs: %+v, %v", n, err)
+		t.Errorf("stored needs: %+v, %v", n, err)
 	}
 	if s, err := ReadState(dir); err != nil || s.Running {
-		t.Errorf("%+v, %v: want it to have ended", s, err)
+		t.Errorf("%+v, %v: want a finished choice", s, err)
 	}
 	if _, err := ReadSavedNeeds(t.TempDir()); !errors.Is(err, ErrFolder) {
-		t.Errorf("of a folder without a choice: %v", err)
+		t.Errorf("needs of a folder without a choice: %v", err)
 	}
 }
 

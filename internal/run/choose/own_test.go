@@ -35,7 +35,7 @@ func TestOwnCluster(t *testing.T) {
 	v := a.Candidates[i]
 	for _, want := range []string{never, "read: linearizable: "} {
 		if !strings.Contains(v.Why, want) {
-			t.Errorf("%q does not say %q", v.Why, want)
+			t.Errorf("%q does not contain %q", v.Why, want)
 		}
 	}
 	for _, n := range v.Needs {
@@ -48,12 +48,12 @@ func TestOwnCluster(t *testing.T) {
 		}
 	}
 	if len(v.Runs) != 1 || len(v.Runs["quiet"]) < 2 {
-		t.Errorf("its runs are %v, want several on the quiet day", v.Runs)
+		t.Errorf("its runs are %v, want several, all on the quiet day", v.Runs)
 	}
 	notes := strings.Join(a.Notes, "\n")
 	for _, want := range []string{"over its own network", "aurora (middle): cost.memory is not measured: Skerry does not see"} {
 		if !strings.Contains(notes, want) {
-			t.Errorf("the notes do not say %q:\n%s", want, notes)
+			t.Errorf("the notes do not contain %q:\n%s", want, notes)
 		}
 	}
 	path := filepath.Join(dir, v.Files["quiet"])
@@ -83,7 +83,7 @@ func TestOwnClustersOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	if a := c.Answer(); !strings.HasPrefix(a.Sentence, "Use aurora (middle): p99 2") || strings.Contains(a.Sentence, "not measured") {
-		t.Errorf("the sentence is %q", a.Sentence)
+		t.Errorf("the answer's sentence is %q", a.Sentence)
 	}
 	count = 0
 	c = plan(t, t.TempDir(), text+"bad_days: [killed: any]\n")

@@ -93,7 +93,7 @@ func onDay(day string) string {
 	return fmt.Sprintf("on the bad day %q", day)
 }
 
-// confidence says how often each candidate would rank first in repetitions; "" if none meets the needs.
+// confidence describes how often each candidate would rank first in repetitions; "" if none meets the needs.
 func (a Answer) confidence() string {
 	var in []Verdict
 	for _, v := range a.Candidates {

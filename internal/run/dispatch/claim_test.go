@@ -39,7 +39,7 @@ func interrupted(t *testing.T) (string, Config) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(claimPath(dir)); err == nil {
-		t.Error("the claim of a controller that ended still stands")
+		t.Error("the claim of a finished controller still exists")
 	}
 	cfg.Progress = progress.New(io.Discard, nil)
 	return dir, cfg
@@ -57,12 +57,12 @@ func TestControllerOnAnotherMachine(t *testing.T) {
 	beat := 0
 	cfg.Progress = progress.New(said(func(string) { beat++; abroad(t, dir, beat) }), func() int { return 0 })
 	if err := Resume(t.Context(), dir, cfg); !errors.Is(err, record.ErrBusy) {
-		t.Fatalf("taken up beside a controller that lives: %v", err)
+		t.Fatalf("resuming while the other controller is alive: %v", err)
 	}
 	if after, err := os.ReadFile(filepath.Join(dir, "run.json")); err != nil || string(after) != string(before) {
 		t.Errorf("run.json was written (%v)", err)
 	}
-	cfg.Progress = progress.New(io.Discard, nil) // and now it is dead
+	cfg.Progress = progress.New(io.Discard, nil) // now the controller counts as dead
 	if err := Resume(t.Context(), dir, cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSupersededController(t *testing.T) {
 	var takes sync.Once
 	cfg.Progress = progress.New(said(func(string) {
 		takes.Do(func() {
-			other.Go(func() { // again and again: the beat of the one that is to end may have just read its own claim
+			other.Go(func() { // repeatedly, since the heartbeat of the old controller may have just read its own claim
 				for beat := 0; ; beat++ {
 					select {
 					case <-ended:
@@ -98,9 +98,9 @@ func TestSupersededController(t *testing.T) {
 	}
 	d, err := record.Open(dir)
 	if err != nil || !d.Run.Finished.IsZero() {
-		t.Errorf("run.json says that it has finished (%v)", err)
+		t.Errorf("run.json reports the run as finished (%v)", err)
 	}
 	if text, err := os.ReadFile(claimPath(dir)); err != nil || len(text) == 0 {
-		t.Errorf("the other one's claim is gone: %v", err)
+		t.Errorf("the claim of the other controller is missing: %v", err)
 	}
 }

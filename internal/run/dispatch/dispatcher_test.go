@@ -55,11 +55,11 @@ func check(t *testing.T, dir string, trials int) *record.Dir {
 	}
 	for _, x := range d.Summary.Trials {
 		if x.Goodput != float64(x.ID) {
-			t.Errorf("trial %d has another one's result: %+v", x.ID, x)
+			t.Errorf("trial %d has the result of another trial: %+v", x.ID, x)
 		}
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "attempts", "*")); err != nil || len(left) > 0 {
-		t.Errorf("left over: %q", left)
+		t.Errorf("leftovers: %q", left)
 	}
 	s, err := ReadState(dir)
 	if err != nil || len(s.Open) > 0 || s.Tasks.Running+s.Tasks.Waiting > 0 {
@@ -204,7 +204,7 @@ func TestPrintedBatchesAreFound(t *testing.T) {
 		}
 		file := filepath.Join(dir, "engine", "1.printed")
 		if text, err := os.ReadFile(file); err != nil || string(text) != printed.String() {
-			t.Fatalf("the file holds something else (%v)", err)
+			t.Fatalf("the file has unexpected contents (%v)", err)
 		}
 		if submitted {
 			edited := strings.Replace(printed.String(), "#SBATCH", "#SBATCH --account=lab\n#SBATCH", 1)
@@ -220,7 +220,7 @@ func TestPrintedBatchesAreFound(t *testing.T) {
 		}
 		check(t, dir, 4)
 		if jobs, err := c.jobs(); err != nil || len(jobs) != len(before)+1 {
-			t.Errorf("submitted by hand %v: %d jobs more (%v), want one", submitted, len(jobs)-len(before), err)
+			t.Errorf("after submission by hand %v: %d more jobs (%v), want one", submitted, len(jobs)-len(before), err)
 		}
 	}
 }
@@ -277,7 +277,7 @@ func TestUnavailableExecutor(t *testing.T) {
 		t.Errorf("another engine: %v", err)
 	}
 	if entries, err := os.ReadDir(c.Out); err != nil || len(entries) > 0 {
-		t.Errorf("a run directory was made: %v (%v)", entries, err)
+		t.Errorf("a run directory was created: %v (%v)", entries, err)
 	}
 }
 
@@ -297,11 +297,11 @@ func TestTwoControllers(t *testing.T) {
 		}
 	}), func() int { return 0 })
 	if _, err := Run(ctx, cfg); !errors.Is(err, context.Canceled) || !errors.Is(second, record.ErrBusy) {
-		t.Errorf("the first ended with %v, the second with %v", err, second)
+		t.Errorf("the first controller returned %v, the second %v", err, second)
 	}
 }
 
-// said is a writer that calls a function with each write.
+// said is a writer that passes each write to a function.
 type said func(string)
 
 func (s said) Write(p []byte) (int, error) { s(string(p)); return len(p), nil }

@@ -53,29 +53,29 @@ func TestLargePlansRespectLimits(t *testing.T) {
 	for _, j := range jobs {
 		tasks += len(j.Lines)
 		if len(j.Lines) > 1000 {
-			t.Errorf("an array of %d, and indexes are below 1001", len(j.Lines))
+			t.Errorf("an array of %d tasks, but the index limit is 1001", len(j.Lines))
 		}
 	}
 	if tasks != 5000 {
-		t.Errorf("%d tasks were handed over, want half of the 10000 jobs that the engine holds", tasks)
+		t.Errorf("submitted %d tasks, want half of the engine's limit of 10000 jobs", tasks)
 	}
 	if s, err := ReadState(dir); err != nil || len(s.Open) != len(jobs) {
-		t.Errorf("%d submissions are noted, %d were made (%v)", len(s.Open), len(jobs), err)
+		t.Errorf("%d submissions are recorded, want %d (%v)", len(s.Open), len(jobs), err)
 	}
 }
 
 // followedFor is long enough for the slowest case to poll the engine several times.
 const followedFor = time.Minute
 
-// BenchmarkLargePlan makes a plan of 100,000 trials, hands over what the stand-in of a cluster takes, and follows it for a
-// minute in which ten results a second come in, with so many there before. Each result is as large as one of eight datacentres.
-// It is one turn each: -benchtime 1x. What is reported:
+// BenchmarkLargePlan plans 100,000 trials, submits as many as the simulated cluster accepts, and follows the run for one
+// minute in which ten results arrive per second, after a number of existing results. Each result has the size of a result of
+// eight datacentres. Run it with -benchtime 1x. It reports:
 //
-//	made-s       from the experiment file to run.json, with the whole plan
-//	submitted-s  until the first arrays are with the cluster
-//	taken-in-s   processor time of one step that takes in all that was there, and writes summary.json
-//	%core        of one processor, by this process and the clients that it starts, in the minute or so after that
-//	asked        how often the engine was asked in it
+//	made-s       time from the experiment file to run.json with the complete plan
+//	submitted-s  time until the first arrays are submitted
+//	taken-in-s   CPU time of one step that collects all existing results and writes summary.json
+//	%core        CPU utilisation of this process and its child processes during the following minute, 100 = one core
+//	asked        number of polls of the engine during that minute
 func BenchmarkLargePlan(b *testing.B) {
 	for _, there := range []int{0, 10_000, 50_000} {
 		b.Run(fmt.Sprintf("%d-there", there), func(b *testing.B) {
@@ -90,7 +90,7 @@ func followLarge(b *testing.B, there int) {
 	newCluster(b, -1)
 	begun := time.Now()
 	cfg := large(b, 100)
-	cfg.pace = nil // the usual one
+	cfg.pace = nil // the default pace
 	s, err := newDispatcher(cfg)
 	if err == nil {
 		s.limits, err = s.executor.Check(b.Context())
@@ -113,9 +113,9 @@ func followLarge(b *testing.B, there int) {
 	coming := int(10 * followedFor.Seconds())
 	for id := 1; id <= there+coming; id++ {
 		if id <= there {
-			leave(b, results, id)
+			leaveResult(b, results, id)
 		} else {
-			leave(b, ready, id)
+			leaveResult(b, ready, id)
 		}
 	}
 	used := processorTime()
@@ -132,7 +132,7 @@ func followLarge(b *testing.B, there int) {
 		for id := there + 1; err == nil && ctx.Err() == nil; id++ {
 			err = os.Rename(filepath.Join(ready, strconv.Itoa(id)), filepath.Join(results, strconv.Itoa(id)))
 			if id%10 == 0 {
-				time.Sleep(time.Second) // what is measured is a minute with ten results a second
+				time.Sleep(time.Second) // ten results per second
 			}
 		}
 		landed <- err
@@ -141,7 +141,7 @@ func followLarge(b *testing.B, there int) {
 	s.pace = newPace()
 	s.pace.used = func() time.Duration { // before and after each step
 		if asked++; asked%2 == 1 {
-			took, last = (processorTime() - used).Seconds(), time.Now() // whole steps, each with the wait that follows
+			took, last = (processorTime() - used).Seconds(), time.Now() // complete steps, each with the wait after it
 		}
 		return processorTime()
 	}
@@ -154,8 +154,8 @@ func followLarge(b *testing.B, there int) {
 	}
 }
 
-// leave leaves the result of a trial in a folder.
-func leave(b *testing.B, dir string, id int) {
+// leaveResult writes the result of a trial to a folder.
+func leaveResult(b *testing.B, dir string, id int) {
 	t := record.Trial{
 		ID: id, State: record.TrialOK, Goodput: float64(id), Verdict: record.Verdict{State: record.Valid},
 		DurationS: 12, SetupS: 2, WarmupS: 2,

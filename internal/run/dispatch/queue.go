@@ -124,7 +124,7 @@ func (s *dispatcher) updateTasks(found map[int]executor.Status) {
 	s.pruneSubmissions()
 }
 
-// handleMissing resubmits or gives up a task that is final without all results.
+// handleMissing resubmits or abandons a task that is final without all results.
 func (s *dispatcher) handleMissing(h *submittedTask) {
 	s.untrackTask(h)
 	byItself := h.status.State == executor.Ended || h.status.State == executor.Failed
@@ -157,7 +157,7 @@ func (s *dispatcher) handleMissing(h *submittedTask) {
 		atMachine(trouble.Where), trouble.Why, next)
 }
 
-// lastOutput returns why a task ended by itself without results: its last output if available.
+// lastOutput returns the reason why a task ended without results: its last output, if available.
 func (s *dispatcher) lastOutput(h *submittedTask) string {
 	if e, ok := s.executor.(executor.OutputReader); ok {
 		for _, sub := range s.state.Open {

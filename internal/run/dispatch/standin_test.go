@@ -15,8 +15,8 @@ import (
 	"skerry/internal/run/runner"
 )
 
-// The clients of Slurm, for plans that no cluster is at hand for: this test's program under their
-// names. Its folder holds the jobs, and faults: a file FAULT-TRIAL has that trial's task end so, once.
+// A simulated Slurm cluster: the test binary runs under the names of Slurm's clients. Its folder
+// contains the jobs and the faults: a file FAULT-TRIAL makes the task of that trial fail in that way once.
 const clusterVariable = "SKERRY_TEST_CLUSTER"
 
 func TestMain(m *testing.M) {
@@ -44,10 +44,10 @@ type job struct {
 	Run    string   // the run directory
 	Lines  []string // trials of each element
 	States []string
-	Avoid  string // the machine that it may not use
+	Avoid  string // excluded machine
 }
 
-// node is where an element runs: one of three machines, in turn, except the one to avoid.
+// node returns the machine of an element: one of three in turn, except the excluded one.
 func (j job) node(i int) string {
 	node := fmt.Sprintf("node%d", i%3)
 	if node == j.Avoid {

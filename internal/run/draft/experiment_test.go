@@ -16,7 +16,7 @@ func TestEveryAnswerGivesValidFile(t *testing.T) {
 	d := DefaultExperiment()
 	d.Name, d.Topology, d.Client, d.Scales, d.Repetitions, d.Audit = "off", "mesh:5,rtt=40ms", "", []float64{0.2, 1}, 3, true
 	d.Assert = []string{"lost_writes == 0", "read.p95 < 300ms"}
-	drafts["a text that YAML has a meaning for, axes, a preset with commas"] = d
+	drafts["a text with a meaning in YAML, axes, a preset with commas"] = d
 	for _, o := range event.Offers() {
 		d := DefaultExperiment()
 		e := Event{Offer: o.ID}
@@ -84,7 +84,7 @@ func TestEndless(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Stop.Time != 0 || e.Stop.String() != "until Ctrl-C" {
-		t.Errorf("it ends after %s:\n%s", e.Stop, text)
+		t.Errorf("the trial ends after %s:\n%s", e.Stop, text)
 	}
 	if w, err := e.YCSBWorkload(e.Pools()[0]); err != nil || w.OperationCount >= experiment.Endless {
 		t.Errorf("keys are drawn for %d operations, %v", w.OperationCount, err)

@@ -12,12 +12,12 @@ import (
 
 // interview answers questions that contain a word with the next of its answers, and others with Return.
 type interview struct {
-	answers map[string][]string
-	asked   []string
+	answers   map[string][]string
+	questions []string
 }
 
 func (i *interview) line(question string, _ []string) (string, error) {
-	i.asked = append(i.asked, question)
+	i.questions = append(i.questions, question)
 	for word, left := range i.answers {
 		if strings.Contains(question, word) && len(left) > 0 {
 			i.answers[word] = left[1:]
@@ -66,20 +66,20 @@ func TestAnswersAreCheckedImmediately(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, told := range []string{
+	for _, want := range []string{
 		`did you mean "redis"`, "Atlantis", `"far" is not a number`, `"perhaps" is neither yes nor no`,
 		`did you mean "kill"`,
 	} {
-		if !strings.Contains(out.String(), told) {
-			t.Errorf("nobody was told %s:\n%s", told, &out)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no message with %s:\n%s", want, &out)
 		}
 	}
 	if d.Database != "etcd" || d.Topology != "mesh:3" || d.Client != "n2" || !slices.Equal(d.Scales, []float64{0.5, 1}) ||
 		len(d.Events) != 2 || !d.Audit || len(d.Assert) != 0 {
 		t.Errorf("%+v", d)
 	}
-	if !slices.ContainsFunc(i.asked, func(q string) bool { return strings.Contains(q, "[n1]") }) {
-		t.Errorf("the first site of the new topology is not offered: %q", i.asked)
+	if !slices.ContainsFunc(i.questions, func(q string) bool { return strings.Contains(q, "[n1]") }) {
+		t.Errorf("the first site of the new topology is not an option: %q", i.questions)
 	}
 }
 

@@ -87,13 +87,13 @@ func TestNeedsInterview(t *testing.T) {
 		strings.Join(s.Consider, " ") != "two" {
 		t.Errorf("%+v", s)
 	}
-	for _, told := range []string{"Atlantis", "n9", `"many" is not a number`} {
-		if !strings.Contains(out.String(), told) {
-			t.Errorf("nobody was told %s:\n%s", told, &out)
+	for _, want := range []string{"Atlantis", "n9", `"many" is not a number`} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no message with %s:\n%s", want, &out)
 		}
 	}
 	questions.Check = func(Needs) (Places, error) { return Places{}, ErrAnswer }
 	if _, err := questions.Run(DefaultNeeds()); err == nil {
-		t.Error("a wrong beginning is asked about")
+		t.Error("an invalid start leads to a question")
 	}
 }

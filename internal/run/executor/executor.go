@@ -147,7 +147,7 @@ type State string
 const (
 	Waiting   State = "waiting"
 	Running   State = "running"
-	Ended     State = "ended"     // exited by itself; its result has the details
+	Ended     State = "ended"     // exited on its own; its result has the details
 	Failed    State = "failed"    // its program failed
 	Cancelled State = "cancelled" // by a user
 	Preempted State = "preempted" // for more urgent work

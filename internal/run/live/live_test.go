@@ -22,8 +22,8 @@ import (
 	"skerry/test/testkit"
 )
 
-// told is one server-sent event.
-type told struct{ id, kind, data string }
+// feedEvent is a server-sent event.
+type feedEvent struct{ id, kind, data string }
 
 // onlooker follows a feed through its socket.
 type onlooker struct {
@@ -50,9 +50,9 @@ func open(t *testing.T, dir, id string) *onlooker {
 }
 
 // next returns the next event except pings.
-func (o *onlooker) next() told {
+func (o *onlooker) next() feedEvent {
 	o.t.Helper()
-	var e told
+	var e feedEvent
 	for {
 		line, err := o.body.ReadString('\n')
 		if err != nil {
@@ -70,16 +70,16 @@ func (o *onlooker) next() told {
 			if e.kind != "ping" {
 				return e
 			}
-			e = told{}
+			e = feedEvent{}
 		}
 	}
 }
 
-func (o *onlooker) want(kind Kind, data string) told {
+func (o *onlooker) want(kind Kind, data string) feedEvent {
 	o.t.Helper()
 	e := o.next()
 	if e.kind != string(kind) || !strings.Contains(e.data, data) {
-		o.t.Errorf("told %s %s, want %s with %s", e.kind, e.data, kind, data)
+		o.t.Errorf("got event %s %s, want %s with %s", e.kind, e.data, kind, data)
 	}
 	return e
 }
@@ -130,10 +130,10 @@ func TestFollow(t *testing.T) {
 	f.AddEvent(record.Event{ID: 1, Kind: "link_down", State: record.EventActive})
 	f.AddNodes([]record.NodeSecond{{T: 1, Node: "a", CPU: 0.5}})
 
-	back := open(t, dir, away.id) // a browser that slept
+	back := open(t, dir, away.id) // a browser returning from suspend
 	l := back.want(KindLinks, `"down":true`)
 	if strings.Contains(l.data, "a~c") {
-		t.Errorf("links that did not change were told: %s", l.data)
+		t.Errorf("unchanged links were sent: %s", l.data)
 	}
 	back.want(KindEvent, `"state":"begun"`)
 	back.want(KindEvent, `"state":"active"`)
@@ -150,7 +150,7 @@ func TestFollow(t *testing.T) {
 	}
 	if len(s.Seconds) != 1 || len(s.Nodes) != 1 || len(s.Events) != 1 || s.Events[0].State != record.EventActive ||
 		!s.Cloud.Links[0].AB.Down || s.Cloud.Links[0].BA.Down {
-		t.Errorf("who comes late is told %+v", s)
+		t.Errorf("a late onlooker got %+v", s)
 	}
 	f.EndTrial(record.Trial{ID: 1, State: record.TrialOK, Verdict: record.Verdict{State: record.Suspect, Reasons: []string{"busy"}}})
 	f.EndTrial(record.Trial{ID: 1, State: record.TrialFailed})
@@ -158,7 +158,7 @@ func TestFollow(t *testing.T) {
 	late.want(KindResult, `"reasons":["busy"]`)
 	late.want(KindDoubts, `"kind":"trust"`)
 	late.want(KindResult, `"state":"failed"`)
-	late.want(KindDoubts, `"kind":"trust"`) // the attempt that measured stands
+	late.want(KindDoubts, `"kind":"trust"`) // the measured attempt is valid
 	late.want(KindState, `"seconds":[]`)
 	late.want(KindState, `"results":[{"id":1`)
 	if err := f.Close(); err != nil {
@@ -222,11 +222,11 @@ func TestRestoredLinkIsUnchanged(t *testing.T) {
 		return s.Cloud.Links[0].Changed
 	}
 	if changed(10 * time.Millisecond) {
-		t.Error("before the measurement nothing is changed")
+		t.Error("a change before the measurement is lost")
 	}
 	f.SetMeasuring(time.Now(), func(context.Context, event.Event) (record.Event, error) { return record.Event{}, nil })
 	if !changed(30*time.Millisecond) || changed(10*time.Millisecond) {
-		t.Error("it is changed while it is not as the measurement began with it")
+		t.Error("a link counts as changed although it has its initial state")
 	}
 }
 

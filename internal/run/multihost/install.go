@@ -23,7 +23,7 @@ import (
 var ErrMissing = errors.New("missing program")
 
 // ConfigureLab configures a lab to run on the machines, and to install what its nodes need: the programs of
-// overlay and service, and others. lost says which machines are left out.
+// overlay and service, and others. lost names the excluded machines.
 func (m *Machines) ConfigureLab(
 	ctx context.Context, c *lab.Config, terms LabOptions, progress func(string),
 	others ...database.Installation,

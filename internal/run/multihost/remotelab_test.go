@@ -50,9 +50,9 @@ func TestIsOptional(t *testing.T) {
 		rules map[string]string
 		want  bool
 	}{
-		"any":         {inventory.Entry{Name: "a"}, map[string]string{"*": "spread"}, true},
-		"it is named": {inventory.Entry{Name: "a"}, map[string]string{"Pune": "a"}, false},
-		"for a site":  {inventory.Entry{Name: "a", Site: "Pune"}, nil, false},
+		"any":                     {inventory.Entry{Name: "a"}, map[string]string{"*": "spread"}, true},
+		"named in the experiment": {inventory.Entry{Name: "a"}, map[string]string{"Pune": "a"}, false},
+		"for a site":              {inventory.Entry{Name: "a", Site: "Pune"}, nil, false},
 	} {
 		if got := isOptional(c.m, c.rules); got != c.want {
 			t.Errorf("%s: %v", name, got)

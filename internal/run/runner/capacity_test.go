@@ -26,7 +26,7 @@ func TestCapacity(t *testing.T) {
 		running []int
 		want    bool
 	}{
-		"the first one":        {experiment.Auto, nil, nil, true},
+		"the first trial":      {experiment.Auto, nil, nil, true},
 		"nothing known":        {experiment.Auto, nil, []int{1}, false},
 		"room":                 {experiment.Auto, map[int]record.Trial{9: measured(0.4, 1)}, []int{9, 9}, true},
 		"no cores":             {experiment.Auto, map[int]record.Trial{9: measured(0.5, 1)}, []int{9, 9}, false},
@@ -34,9 +34,9 @@ func TestCapacity(t *testing.T) {
 		"unknown as the mean":  {experiment.Auto, map[int]record.Trial{1: measured(1.4, 1), 9: measured(0.1, 1)}, []int{2}, true},
 		"unknown, too large":   {experiment.Auto, map[int]record.Trial{1: measured(2.6, 1), 9: measured(0.1, 1)}, []int{2}, false},
 		"unknown takes memory": {experiment.Auto, map[int]record.Trial{1: measured(0.1, 699), 9: measured(0.1, 2)}, []int{2}, false},
-		"as many as are asked": {2, map[int]record.Trial{9: measured(0.1, 1)}, []int{9, 9}, false},
+		"as many as requested": {2, map[int]record.Trial{9: measured(0.1, 1)}, []int{9, 9}, false},
 		"one at a time":        {1, map[int]record.Trial{9: measured(0.1, 1)}, []int{9}, false},
-		"a failed one tells nothing": {
+		"a failed trial gives no information": {
 			experiment.Auto,
 			map[int]record.Trial{9: {State: record.TrialFailed, Fidelity: record.Fidelity{OwnCPU: 0.1}}}, []int{9},
 			false,
@@ -70,11 +70,11 @@ func TestCapacityOfSimilarCells(t *testing.T) {
 		parameters map[string]any
 		want       float64
 	}{
-		"measured":                {1, nil, 0.4},
-		"the same workload":       {9, map[string]any{"workload": "e", "scale": 0.6, "database": "redis"}, 1},
-		"the same scale":          {9, map[string]any{"workload": "b", "scale": 0.4, "database": "redis"}, 0.8},
-		"the one or the other":    {9, map[string]any{"workload": "e", "scale": 1.0, "database": "redis"}, 2.2 / 3},
-		"nothing but what all do": {9, map[string]any{"workload": "b", "scale": 0.8, "database": "redis"}, 2.6 / 4},
+		"measured":            {1, nil, 0.4},
+		"the same workload":   {9, map[string]any{"workload": "e", "scale": 0.6, "database": "redis"}, 1},
+		"the same scale":      {9, map[string]any{"workload": "b", "scale": 0.4, "database": "redis"}, 0.8},
+		"one of the two":      {9, map[string]any{"workload": "e", "scale": 1.0, "database": "redis"}, 2.2 / 3},
+		"only the common use": {9, map[string]any{"workload": "b", "scale": 0.8, "database": "redis"}, 2.6 / 4},
 	} {
 		if got := r.expectedUse(record.Planned{Cell: tt.cell, Parameters: tt.parameters}).cores; math.Abs(got-tt.want) > 1e-9 {
 			t.Errorf("%s: %v, want %v", name, got, tt.want)
@@ -98,19 +98,19 @@ func TestAutoCapacity(t *testing.T) {
 		ended    []record.Trial
 		want     int
 	}{
-		"nothing known":                      {experiment.Auto, nil, 1},
-		"one more":                           {experiment.Auto, []record.Trial{ended(1)}, 2},
-		"as many as went well, and one more": {experiment.Auto, []record.Trial{ended(1), ended(2), ended(2)}, 3},
-		"one that was begun before":          {experiment.Auto, []record.Trial{ended(1), ended(2), ended(1)}, 3},
-		"too many":                           {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late)}, 2},
-		"too many, and never again":          {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2)}, 2},
+		"nothing known":                   {experiment.Auto, nil, 1},
+		"one more":                        {experiment.Auto, []record.Trial{ended(1)}, 2},
+		"one more than succeeded":         {experiment.Auto, []record.Trial{ended(1), ended(2), ended(2)}, 3},
+		"a trial that was started before": {experiment.Auto, []record.Trial{ended(1), ended(2), ended(1)}, 3},
+		"too many":                        {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late)}, 2},
+		"too many, never again":           {experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2)}, 2},
 		"fewer were too many": {
 			experiment.Auto, []record.Trial{ended(1), ended(2), ended(3, late), ended(2, late), ended(1)}, 1,
 		},
-		"a doubt that is not the machine's":    {experiment.Auto, []record.Trial{ended(1), ended(2, lost)}, 2},
-		"a processor was taken from one alone": {experiment.Auto, []record.Trial{ended(1), ended(1, late)}, 2},
-		"a number is what was asked":           {4, []record.Trial{ended(1)}, 4},
-		"at most":                              {experiment.Auto, []record.Trial{ended(1), ended(maxAutoLanes)}, maxAutoLanes},
+		"a doubt unrelated to the machine": {experiment.Auto, []record.Trial{ended(1), ended(2, lost)}, 2},
+		"steal from a single trial":        {experiment.Auto, []record.Trial{ended(1), ended(1, late)}, 2},
+		"a fixed number":                   {4, []record.Trial{ended(1)}, 4},
+		"at most":                          {experiment.Auto, []record.Trial{ended(1), ended(maxAutoLanes)}, maxAutoLanes},
 	} {
 		if got := MaxParallel(tt.parallel, tt.ended); got != tt.want {
 			t.Errorf("%s: %d, want %d", name, got, tt.want)

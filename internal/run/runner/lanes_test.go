@@ -10,7 +10,7 @@ func TestEstimateOfFormingTrials(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		took trialTimes
-		want time.Duration // for one that forms a cluster, and nine that reuse it
+		want time.Duration // for one trial that forms a cluster and nine that reuse it
 	}{
 		{"one", trialTimes{forming: []time.Duration{40 * second}}, 400 * second},
 		{"after the first", trialTimes{forming: []time.Duration{4 * minute}, reusing: []time.Duration{40 * second}}, 600 * second},
@@ -19,7 +19,7 @@ func TestEstimateOfFormingTrials(t *testing.T) {
 			trialTimes{forming: []time.Duration{5 * minute, 4 * minute}, reusing: []time.Duration{50 * second, 70 * second, 30 * second}},
 			690 * second,
 		},
-		{"a run that goes on", trialTimes{reusing: []time.Duration{40 * second}}, 400 * second},
+		{"a resumed run", trialTimes{reusing: []time.Duration{40 * second}}, 400 * second},
 	} {
 		if got := test.took.estimate(1, 9); got != test.want {
 			t.Errorf("%s: %v left, want %v", test.name, got, test.want)
@@ -31,7 +31,7 @@ func TestCountForming(t *testing.T) {
 	const clusters = "matrix={database: [redis, etcd], scale: [0.5, 2, 1]}"
 	for _, test := range []struct {
 		set              string
-		forming, reusing int // of two clusters in each of two repetitions
+		forming, reusing int // trials of two clusters in each of two repetitions
 	}{{"reuse=false", 12, 0}, {"reuse=true", 4, 8}} {
 		e := loadExperiment(t, clusters, "seed=2", test.set)
 		r := &run{clusterKeys: map[int]string{}}

@@ -10,12 +10,12 @@ import (
 
 func TestAssertionErrorOfAllTrials(t *testing.T) {
 	for name, c := range map[string]struct {
-		held []bool // of the two trials' second assertion
+		held []bool // results of the second assertion in the two trials
 		want string
 	}{
-		"all hold":     {[]bool{true, true}, ""},
-		"one does not": {[]bool{true, false}, "1 of 2 assertions did not hold: goodput > 5"},
-		"twice is one": {[]bool{false, false}, "1 of 2 assertions did not hold: goodput > 5"},
+		"all hold":                 {[]bool{true, true}, ""},
+		"one does not hold":        {[]bool{true, false}, "1 of 2 assertions did not hold: goodput > 5"},
+		"the same assertion twice": {[]bool{false, false}, "1 of 2 assertions did not hold: goodput > 5"},
 	} {
 		w, err := record.Create(t.TempDir(), record.Run{Name: "x", Plan: []record.Planned{{ID: 1}, {ID: 2}}})
 		if err != nil {
@@ -62,11 +62,11 @@ func TestSuspectErrorOfStrictRun(t *testing.T) {
 	}
 	r := &run{writer: w}
 	if err := r.suspectError(); err != nil {
-		t.Errorf("a run that is not strict ends with %v", err)
+		t.Errorf("a run without --strict returns %v", err)
 	}
 	r.Strict = true
 	if err := r.suspectError(); !errors.Is(err, ErrSuspect) || !strings.Contains(err.Error(), "trials are suspect: 2") {
-		t.Errorf("a strict run ends with %v", err)
+		t.Errorf("a run with --strict returns %v", err)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -109,14 +109,14 @@ func TestWorthRetry(t *testing.T) {
 		"late":       {suspect("emulator-late", "driver-late"), true},
 		"stolen":     {suspect("steal"), true},
 		"cores full": {suspect("driver-late", "host-cpu"), false},
-		"cores full by others": {
+		"cores saturated by other programs": {
 			record.Trial{
 				State: record.TrialOK, Concurrent: 3,
 				Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-late", "host-cpu"}},
 			},
 			true,
 		},
-		"full by itself": {
+		"cores saturated by the trial": {
 			record.Trial{State: record.TrialOK, Concurrent: 3, Verdict: record.Verdict{State: record.Suspect, Kinds: []string{"driver-cpu"}}},
 			false,
 		},

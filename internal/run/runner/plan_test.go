@@ -66,7 +66,7 @@ func TestSharing(t *testing.T) {
 	for _, c := range e.Plan() {
 		s := got[c.Experiment.ClusterKey()]
 		if s.FarthestScale != 2 {
-			t.Errorf("the cluster of trial %d is told of scale %g, one of its trials has 2", c.ID, s.FarthestScale)
+			t.Errorf("the cluster of trial %d is prepared for scale %g, but one of its trials has 2", c.ID, s.FarthestScale)
 		}
 		var workloads []string
 		for _, w := range s.Workloads {
@@ -88,7 +88,7 @@ func TestCheckPlan(t *testing.T) {
 	}
 	for _, change := range []string{"seed=2", "repetitions=3", "matrix.scale=[0.2, 0.9]"} {
 		if err := checkPlan(recorded, planTrials(loadExperiment(t, change))); err == nil {
-			t.Errorf("%s: taken for the same plan", change)
+			t.Errorf("%s: accepted as the same plan", change)
 		}
 	}
 }
@@ -104,8 +104,8 @@ func TestCheckFiles(t *testing.T) {
 			map[string]string{"a.csv": "1", "b.csv": "3"},
 			"file b.csv of the experiment has changed since the run was started",
 		},
-		"an older run":         {nil, ""},
-		"one is named no more": {map[string]string{"b.csv": "2"}, "file a.csv of the experiment has changed since the run was started"},
+		"an older run":          {nil, ""},
+		"a file no longer used": {map[string]string{"b.csv": "2"}, "file a.csv of the experiment has changed since the run was started"},
 	} {
 		was := recorded
 		if name == "an older run" {

@@ -50,8 +50,8 @@ func TestQueueDelay(t *testing.T) {
 			stats(link.Counters{Account: link.Account{Known: true, Packets: 100, Queued: time.Second}}, link.Counters{DroppedQueue: 5}),
 			0.99, 0.01 * math.Log(100), "a~b",
 		},
-		"observed, and empty":        {stats(link.Counters{DroppedQueue: 5, Account: link.Account{Known: true}}, link.Counters{}), 0.99, 0, ""},
-		"a link that nothing counts": {nil, 0.99, 0, ""},
+		"observed, and empty":     {stats(link.Counters{DroppedQueue: 5, Account: link.Account{Known: true}}, link.Counters{}), 0.99, 0, ""},
+		"a link without counters": {nil, 0.99, 0, ""},
 	} {
 		if got, of := queueDelay(links, tt.stats, 10*time.Second, tt.q); math.Abs(got-tt.want) > 1e-9 || of != tt.of {
 			t.Errorf("%s: %g s of %q, want %g of %q", name, got, of, tt.want, tt.of)

@@ -76,7 +76,7 @@ func (g *environment) explain(ctx context.Context, err error) error {
 	return database.ExplainDiskFull(ctx, err, nodes)
 }
 
-// removal says what tearDown does.
+// removal describes what tearDown does.
 func (g *environment) removal() string {
 	if c := g.externalCluster(); c != nil {
 		return c.DescribeStop()

@@ -43,10 +43,10 @@ func TestWaitReady(t *testing.T) {
 		cluster unsettled
 		want    []error
 	}{
-		"serves":        {ctx: t.Context(), cluster: unsettled{}},
-		"serves later":  {ctx: t.Context(), cluster: unsettled{refusals: 3}},
-		"has failed":    {ctx: t.Context(), cluster: unsettled{refusals: forever, failed: closed}, want: []error{errMoving, errKilled}},
-		"is waited for": {ctx: ended, cluster: unsettled{refusals: forever}, want: []error{errMoving, context.Canceled}},
+		"serves":       {ctx: t.Context(), cluster: unsettled{}},
+		"serves later": {ctx: t.Context(), cluster: unsettled{refusals: 3}},
+		"has failed":   {ctx: t.Context(), cluster: unsettled{refusals: forever, failed: closed}, want: []error{errMoving, errKilled}},
+		"rearranging":  {ctx: ended, cluster: unsettled{refusals: forever}, want: []error{errMoving, context.Canceled}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWaitReady(t *testing.T) {
 			}
 			for _, want := range test.want {
 				if !errors.Is(err, want) || !strings.Contains(err.Error(), "hbase") {
-					t.Errorf("%q is not %q of hbase", err, want)
+					t.Errorf("got %q, want %q for hbase", err, want)
 				}
 			}
 		})

@@ -12,7 +12,7 @@ func TestRecentTraffic(t *testing.T) {
 	var c recentTraffic
 	begin := time.Now()
 	if got := c.carriedBy([]string{"a"}); got != nil {
-		t.Fatalf("without a reading: %+v", got)
+		t.Fatalf("without readings: %+v", got)
 	}
 	for second := range 20 { // a carries much for ten seconds, then nothing; b 1,000 bytes a second all the time
 		a := uint64(min(second, 10)) * 1_000_000

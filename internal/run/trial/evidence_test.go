@@ -64,7 +64,7 @@ func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 	whole := newFindings(t)
 	for name, tt := range map[string]struct {
 		take func(*findings)
-		want []string // a part of each reason
+		want []string // substring of each reason
 	}{
 		"nothing":           {func(*findings) {}, nil},
 		"kernel's engine":   {func(f *findings) { f.moved = false; removeLateness(f) }, nil},
@@ -90,9 +90,9 @@ func TestMissingEvidenceMakesTrialSuspect(t *testing.T) {
 			func(f *findings) { f.flavors = verdict.Missing[int]("no control groups") },
 			[]string{"the limits of flavors: no control groups"},
 		},
-		"flavors, unlooked": {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"limits of flavors: not collected"}},
-		"a link's answer":   {func(f *findings) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
-		"an event that fell": {
+		"flavors not checked":   {func(f *findings) { f.flavors = verdict.Piece[int]{} }, []string{"limits of flavors: not collected"}},
+		"a link without answer": {func(f *findings) { f.links = []record.LinkFidelity{{ID: "a~b"}} }, []string{"1 of 1 links answered no probe"}},
+		"a skipped event": {
 			func(f *findings) { f.events = []record.Event{{ID: 1, State: record.EventSkipped, Error: "too late"}} },
 			[]string{"was skipped: too late"},
 		},

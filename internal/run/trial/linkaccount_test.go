@@ -55,7 +55,7 @@ func TestTrialRecordsLinkAccount(t *testing.T) {
 	for _, name := range []string{"narrow", "far", "cut", "wide"} {
 		i := slices.IndexFunc(events, func(e record.Event) bool { return e.Name == name })
 		if i < 0 || events[i].Apply == nil {
-			t.Fatalf("no event %s among %+v", name, events)
+			t.Fatalf("event %s is missing in %+v", name, events)
 		}
 		o := events[i].Apply.Observed
 		crossed := name != "cut" // a link that is down may meet no packet for a while
@@ -66,7 +66,7 @@ func TestTrialRecordsLinkAccount(t *testing.T) {
 	if !slices.ContainsFunc(events, func(e record.Event) bool {
 		return e.Kind == "drift" && e.Observed != nil && e.Observed.Confirmed > 0
 	}) {
-		t.Errorf("no confirmed step of the drift among %+v", events)
+		t.Errorf("no confirmed drift step in %+v", events)
 	}
 	rows, err := dir.Directions(x.ID)
 	if err != nil {
@@ -80,7 +80,7 @@ func TestTrialRecordsLinkAccount(t *testing.T) {
 		}
 	}
 	if bytes != x.Traffic.TotalBytes {
-		t.Errorf("the seconds carried %d bytes of %d", bytes, x.Traffic.TotalBytes)
+		t.Errorf("the seconds contain %d bytes, want %d", bytes, x.Traffic.TotalBytes)
 	}
 }
 

@@ -15,7 +15,7 @@ func TestConfirmBandwidth(t *testing.T) {
 	starved := probe.TrainResult{Packets: 60}
 	for name, tt := range map[string]struct {
 		first probe.BandwidthResult
-		came  probe.TrainResult // what every train of the second look comes as
+		came  probe.TrainResult // result of every train of the second measurement
 		bps   int64
 		err   error
 		sent  int

@@ -193,7 +193,7 @@ func networkSecond(ctx context.Context, l *lab.Lab) (record.NetworkSecond, error
 }
 
 // Connections to each server of a cluster that Skerry did not start: before the workload, and in each second of the
-// measurement. More would be load of its own.
+// measurement. More probes would be a load themselves.
 const (
 	serverDials       = 10
 	serverDialPause   = 20 * time.Millisecond

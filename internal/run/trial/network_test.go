@@ -32,7 +32,7 @@ func TestRealLinksSummary(t *testing.T) {
 	f.drive.Duration = shortestReal
 	f.sampled = int(shortestReal / time.Second)
 	if v := verdict.Judge(f.evidence(experiment.Experiment{}), wide); v.State != record.Suspect {
-		t.Error("a trial is valid in which nobody looked at its real links")
+		t.Error("a trial is valid although its real links were not probed")
 	}
 	f.real = r.summarise()
 	if v := verdict.Judge(f.evidence(experiment.Experiment{}), wide); v.State != record.Valid {

@@ -22,14 +22,14 @@ func TestPhases(t *testing.T) {
 				}
 				setting.Add(1)
 				if probing.Load()+measuring.Load() > 0 {
-					t.Error("set up beside a probe or a measurement")
+					t.Error("set-up during a probe or a measurement")
 				}
 				setting.Add(-1)
 				if err := x.enterProbe(t.Context()); err != nil {
 					t.Error(err)
 				}
 				if probing.Add(1) > 1 || setting.Load()+measuring.Load() > 0 {
-					t.Error("probed beside others")
+					t.Error("concurrent probes")
 				}
 				probing.Add(-1)
 				if err := x.enterMeasure(t.Context()); err != nil {
@@ -37,7 +37,7 @@ func TestPhases(t *testing.T) {
 				}
 				measuring.Add(1)
 				if setting.Load()+probing.Load() > 0 {
-					t.Error("measured beside a setup or a probe")
+					t.Error("measurement during a set-up or a probe")
 				}
 				measuring.Add(-1)
 				if err := x.enterSetUp(t.Context()); err != nil {
@@ -78,16 +78,16 @@ func TestPhasesMeasureTogether(t *testing.T) {
 	}; !waiting(); {
 		runtime.Gosched()
 	}
-	if err := a.enterProbe(t.Context()); err != nil { // before the other one, or after it
+	if err := a.enterProbe(t.Context()); err != nil { // before or after the other trial
 		t.Fatal(err)
 	}
 	if err := a.enterMeasure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if len(probed) == 0 {
-		t.Error("one measures before the other has probed")
+		t.Error("one trial measures before the other has probed")
 	}
-	<-measured // beside the first one, which has not left
+	<-measured // while the first trial still measures
 	a.leave()
 	b.leave()
 }
@@ -104,16 +104,16 @@ func TestPhasesAfterLeave(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := a.enterMeasure(gone); err == nil {
-		t.Error("measured while another one sets up")
+		t.Error("measured while another trial was setting up")
 	}
 	a.leave()
 	b.leave()
-	if err := c.enterMeasure(t.Context()); err != nil { // none is left
+	if err := c.enterMeasure(t.Context()); err != nil { // no other trial remains
 		t.Fatal(err)
 	}
 	var none trialPhase
 	if err := none.enterSetUp(gone); err != nil {
-		t.Error("a trial by itself waits for nobody")
+		t.Error("a single trial waited")
 	}
 	none.leave()
 }

@@ -17,7 +17,7 @@ func TestPlantedFaults(t *testing.T) {
 	slow := "events=[{name: slow, at: 500ms, for: 1s, bandwidth: {ids: [client~Bergen, client~Narvik], set: 200kbit}}]"
 	far := "events=[{name: far, at: 500ms, for: 1s, latency: {ids: [client~Bergen, client~Narvik], add: 4ms}}]"
 	jitter := "topology.defaults={rtt: 24ms, jitter: 6ms, bandwidth: 100mbit}"
-	many := "workload.threads=64" // fills the queue of a slow link; and the more packets, the more that fault of jitter moves the mean
+	many := "workload.threads=64" // fills the queue of a slow link; more packets also make the jitter fault change the mean more
 	long := "stop.time=20s"       // jitter is judged over ten seconds or more
 	tests := []struct {
 		fault string

@@ -23,16 +23,16 @@ func TestOtherUseExcludesRun(t *testing.T) {
 		unknown bool
 		known   bool
 	}{
-		"a trial beside": {func(_, _ *cpuReading) {}, 0.6, false, true},
+		"a concurrent trial": {func(_, _ *cpuReading) {}, 0.6, false, true},
 		"alone": {func(b, a *cpuReading) {
 			b.labs, a.labs = map[*lab.Lab]time.Duration{mine: 0}, map[*lab.Lab]time.Duration{mine: 9 * time.Second}
 		}, 0.6, false, true},
-		"nothing else":        {func(_, a *cpuReading) { a.processes = time.Hour + 9*time.Second }, 0, false, true}, // by what counters round
-		"other machines":      {func(b, _ *cpuReading) { b.unknown = "the lab is on other machines" }, 0, true, false},
-		"no control groups":   {func(_, a *cpuReading) { a.unknown = "no control group" }, 0, true, false},
-		"a lab that went":     {func(_, a *cpuReading) { a.labs = map[*lab.Lab]time.Duration{mine: time.Hour} }, 0, true, false},
-		"too short to report": {func(_, a *cpuReading) { a.at = at.Add(time.Second) }, 0, false, false},
-		"nothing was counted": {func(b, a *cpuReading) { *b, *a = cpuReading{}, cpuReading{} }, 0, false, false},
+		"no other programs":      {func(_, a *cpuReading) { a.processes = time.Hour + 9*time.Second }, 0, false, true}, // rounding of the counters
+		"other machines":         {func(b, _ *cpuReading) { b.unknown = "the lab is on other machines" }, 0, true, false},
+		"no control groups":      {func(_, a *cpuReading) { a.unknown = "no control group" }, 0, true, false},
+		"a lab that was removed": {func(_, a *cpuReading) { a.labs = map[*lab.Lab]time.Duration{mine: time.Hour} }, 0, true, false},
+		"too short to report":    {func(_, a *cpuReading) { a.at = at.Add(time.Second) }, 0, false, false},
+		"no counters":            {func(b, a *cpuReading) { *b, *a = cpuReading{}, cpuReading{} }, 0, false, false},
 	} {
 		b, a := before, after
 		tt.change(&b, &a)
@@ -60,7 +60,7 @@ func TestLabsOfPhases(t *testing.T) {
 	turns := NewPhaseScheduler()
 	turns.addLab(one)
 	turns.addLab(two)
-	turns.addLab(two) // a cluster that the next trial goes on with
+	turns.addLab(two) // a cluster that the next trial reuses
 	if all := turns.labsWith(two); len(all) != 2 || all[0] != two || all[1] != one {
 		t.Errorf("%v", all)
 	}

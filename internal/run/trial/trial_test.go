@@ -103,10 +103,10 @@ func TestTrialHasAllEvidence(t *testing.T) {
 		t.Errorf("fidelity %+v, events %+v", x.Fidelity, x.Events)
 	}
 	if f := x.Fidelity; (f.OthersCPU == nil) == (f.OthersUnknown == "") {
-		t.Errorf("other programs: %v, not known: %q", f.OthersCPU, f.OthersUnknown)
+		t.Errorf("other programs: %v, unknown: %q", f.OthersCPU, f.OthersUnknown)
 	}
 	if b := x.LatencyBound; b == nil || b.P50.By == "" || b.P50.LatencyMS <= 0 || b.P99.LatencyMS < b.P50.LatencyMS || b.P99.RoundTripMS <= 0 {
-		t.Errorf("what made the latency: %+v", b)
+		t.Errorf("latency breakdown: %+v", b)
 	}
 	if x.Audit == nil || x.Audit.Keys != 300 || len(x.Audit.Replicas) != 3 {
 		t.Errorf("audit %+v", x.Audit)

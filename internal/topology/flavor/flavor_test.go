@@ -45,7 +45,7 @@ func TestLaunchCreditsAllowBurst(t *testing.T) {
 	a := newCreditAccount(c)
 	// 30 launch credits and 12 an hour at 1 credit a minute: 30 / (1 - 0.2) = 37.5 minutes.
 	if got := drive(a, 1, 1, 37*time.Minute); !about(got, 1, 1e-6) {
-		t.Errorf("%v cores while there are credits", got)
+		t.Errorf("%v cores with credits left", got)
 	}
 	if b := a.balance(); b <= 0 || b > 1 {
 		t.Errorf("%v credits after 37 minutes", b)
@@ -72,15 +72,15 @@ func TestIdleMachineEarnsCredits(t *testing.T) {
 	b := newCreditAccount(Credits{EarnPerHour: 12, Max: 288, Launch: 30})
 	drive(b, 1, 0, 40*time.Hour)
 	if !about(b.balance(), 318, 1e-6) {
-		t.Errorf("launch credits count towards the most that is kept: %v", b.balance())
+		t.Errorf("launch credits count towards the maximum balance: %v", b.balance())
 	}
 }
 
 func TestCreditDebtIsRepaid(t *testing.T) {
 	a := newCreditAccount(Credits{EarnPerHour: 12, Max: 288})
-	a.spend(time.Second, slot) // a quota is no exact bound
+	a.spend(time.Second, slot) // a quota is not an exact bound
 	if q := a.quota(1, slot); q >= 0.2 || q <= 0 {
-		t.Errorf("quota %v while it owes", q)
+		t.Errorf("quota %v with a negative balance", q)
 	}
 	if got := drive(a, 1, 1, 10*time.Minute); !about(got, 0.2, 0.005) {
 		t.Errorf("%v cores in the long run", got)
@@ -151,6 +151,6 @@ func TestGovernor(t *testing.T) {
 		t.Errorf("%v stolen of %v throttled", s.Stolen, m.throttled)
 	}
 	if _, ok := g.State("other"); ok {
-		t.Error("a machine that is not governed")
+		t.Error("a machine without credits")
 	}
 }

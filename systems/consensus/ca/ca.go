@@ -90,11 +90,11 @@ func Init(dir, cluster string, days int, now time.Time) (*Authority, error) {
 			"name another directory, or add a certificate with --add")
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the authority's directory: %w", err)
+		return nil, fmt.Errorf("creating the authority's directory: %w", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making the authority's key: %w", err)
+		return nil, fmt.Errorf("creating the authority's key: %w", err)
 	}
 	template, err := template(pkix.Name{CommonName: "Hydra authority of " + cluster, Organization: []string{cluster}}, days, now)
 	if err != nil {
@@ -136,7 +136,7 @@ func (a *Authority) Issue(s Subject, days int, now time.Time) error {
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return fmt.Errorf("making the key of %s: %w", s.Name, err)
+		return fmt.Errorf("creating the key of %s: %w", s.Name, err)
 	}
 	der, err := a.sign(s, key.Public(), days, now)
 	if err != nil {
@@ -180,7 +180,7 @@ func template(subject pkix.Name, days int, now time.Time) (*x509.Certificate, er
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
 	if err != nil {
-		return nil, fmt.Errorf("making a serial number: %w", err)
+		return nil, fmt.Errorf("creating a serial number: %w", err)
 	}
 	return &x509.Certificate{
 		SerialNumber: serial, Subject: subject,

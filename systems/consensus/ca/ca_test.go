@@ -14,7 +14,7 @@ import (
 
 var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// authority makes one with a member and an application.
+// authority creates a certificate authority with certificates for members and an application.
 func authority(t *testing.T, cluster string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "pki")
@@ -39,7 +39,7 @@ func load(t *testing.T, dir, name string) Identity {
 	return i
 }
 
-// shake has two peers meet, and returns what each says of the other.
+// shake runs a TLS handshake between two peers and returns the error of each side.
 func shake(t *testing.T, server, client *tls.Config) (atServer, atClient error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,7 +54,7 @@ func shake(t *testing.T, server, client *tls.Config) (atServer, atClient error) 
 			defer conn.Close()
 			s := tls.Server(conn, server)
 			if err = s.Handshake(); err == nil {
-				_, err = s.Write([]byte("x")) // in TLS 1.3 the client learns of a refusal when it reads
+				_, err = s.Write([]byte("x")) // in TLS 1.3 the client sees a refusal when it reads
 			}
 		}
 		got <- err
@@ -139,14 +139,14 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Init(dir, "hydra", 30, born); !errors.Is(err, ErrExists) {
-		t.Errorf("a second authority: %v", err)
+		t.Errorf("creating a second authority: %v", err)
 	}
 	before, _ := os.ReadFile(filepath.Join(dir, "aws-1.key"))
 	if err := a.Issue(Subject{"aws-1", Member, nil}, 30, born); !errors.Is(err, ErrExists) {
-		t.Errorf("a second certificate: %v", err)
+		t.Errorf("issuing a second certificate for the same name: %v", err)
 	}
 	if after, _ := os.ReadFile(filepath.Join(dir, "aws-1.key")); string(after) != string(before) {
-		t.Error("a key was overwritten")
+		t.Error("a private key was overwritten")
 	}
 	for _, s := range []Subject{{"ca", Member, nil}, {"../x", Member, nil}, {"", Member, nil}} {
 		if err := a.Issue(s, 30, born); !errors.Is(err, ErrSubject) {
@@ -154,19 +154,19 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	if err := a.Issue(Subject{"late", Member, nil}, 30, born.AddDate(2, 0, 0)); !errors.Is(err, ErrExpired) {
-		t.Errorf("after the authority's end: %v", err)
+		t.Errorf("issuing after the authority has expired: %v", err)
 	}
 	if err := a.Issue(Subject{"long", Member, nil}, 9999, born); err != nil {
 		t.Error(err)
 	}
 	if i := load(t, dir, "long"); i.Expires().After(a.Expires()) {
-		t.Errorf("it is good until %v, its authority until %v", i.Expires(), a.Expires())
+		t.Errorf("the certificate expires at %v, its authority at %v", i.Expires(), a.Expires())
 	}
 	if _, err := Init(filepath.Join(t.TempDir(), "x"), "a cluster", 30, born); !errors.Is(err, ErrSubject) {
-		t.Errorf("a bad name of a cluster: %v", err)
+		t.Errorf("invalid cluster name: %v", err)
 	}
 	if _, err := Init(filepath.Join(t.TempDir(), "x"), "hydra", 0, born); !errors.Is(err, ErrSubject) {
-		t.Errorf("no days: %v", err)
+		t.Errorf("validity of 0 days: %v", err)
 	}
 }
 
@@ -177,27 +177,26 @@ func TestLoad(t *testing.T) {
 		t.Errorf("expired: %v", err)
 	}
 	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "gcp-1.key"), file(dir, "ca.crt"), born); err == nil {
-		t.Error("the key of another certificate was taken")
+		t.Error("the key of another certificate was accepted")
 	}
 	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "aws-1.key"), file(other, "ca.crt"), born); err == nil {
-		t.Error("another authority's certificate was taken")
+		t.Error("another authority's certificate was accepted")
 	}
 	if err := os.Chmod(file(dir, "aws-1.key"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "aws-1.key"), file(dir, "ca.crt"), born); !errors.Is(err, ErrExposed) {
-		t.Errorf("a key for all to read: %v", err)
+		t.Errorf("a world-readable key: %v", err)
 	}
 	if err := os.WriteFile(file(dir, "gcp-1.crt"), []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Load(file(dir, "gcp-1.crt"), file(dir, "gcp-1.key"), file(dir, "ca.crt"), born); err == nil {
-		t.Error("nonsense was taken")
+		t.Error("an invalid file was accepted")
 	}
 }
 
-// TestRenewed renews certificates under listeners and clients that go on with the same
-// configuration.
+// TestRenewed renews certificates while listeners and clients keep using the same configuration.
 func TestRenewed(t *testing.T) {
 	dir := authority(t, "hydra")
 	a, err := Open(dir)
@@ -210,7 +209,7 @@ func TestRenewed(t *testing.T) {
 	server, client := aws.Server(clock, Member), gcp.Client(clock, Member)
 	handshake := func() error { return errors.Join(shake(t, server, client())) }
 	if err := handshake(); err == nil || !strings.Contains(err.Error(), "expired") {
-		t.Fatalf("both have expired: %v", err)
+		t.Fatalf("handshake with two expired certificates: %v", err)
 	}
 	before, err := os.ReadFile(filepath.Join(dir, "gcp-1.key"))
 	if err != nil {
@@ -222,10 +221,10 @@ func TestRenewed(t *testing.T) {
 		}
 	}
 	if err := handshake(); err != nil {
-		t.Errorf("both are renewed: %v", err)
+		t.Errorf("handshake with two renewed certificates: %v", err)
 	}
 	if got, want := gcp.Expires(), late.Add(30*24*time.Hour); !got.Equal(want) {
-		t.Errorf("good until %v, want %v", got, want)
+		t.Errorf("the certificate expires at %v, want %v", got, want)
 	}
 	all, err := List(dir)
 	if err != nil {
@@ -235,7 +234,7 @@ func TestRenewed(t *testing.T) {
 		t.Errorf("renewed: %+v", c)
 	}
 	if after, _ := os.ReadFile(filepath.Join(dir, "gcp-1.key")); string(after) != string(before) {
-		t.Error("the key is another one")
+		t.Error("the renewal changed the key")
 	}
 
 	for _, bad := range []struct {
@@ -253,7 +252,7 @@ func TestRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, changed, err := aws.Refresh(); err == nil || changed {
-			t.Errorf("%s certificate was taken up", bad.name)
+			t.Errorf("%s certificate was loaded", bad.name)
 		}
 		if err := handshake(); err != nil {
 			t.Errorf("with %s certificate on disk: %v", bad.name, err)
@@ -262,19 +261,19 @@ func TestRenewed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, err := aws.Refresh(); err != nil {
-			t.Errorf("mended: %v", err)
+			t.Errorf("handshake with the repaired certificate: %v", err)
 		}
 	}
 	if err := a.Renew("nobody", 30, late); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("renewing what is not there: %v", err)
+		t.Errorf("renewing a missing certificate: %v", err)
 	}
 	if err := a.Renew("ca", 30, late); !errors.Is(err, ErrSubject) {
 		t.Errorf("renewing the authority: %v", err)
 	}
 }
 
-// TestAnotherAuthority has a listener and a client that go on with the same configuration trust
-// two authorities for a while, and another one than before in the end.
+// TestAnotherAuthority replaces the authority of a running listener and client: they trust both
+// authorities for a while, then only the new one.
 func TestAnotherAuthority(t *testing.T) {
 	before, after, own := authority(t, "hydra"), authority(t, "hydra"), t.TempDir()
 	put := func(to string, mode os.FileMode, from ...string) {
@@ -298,7 +297,7 @@ func TestAnotherAuthority(t *testing.T) {
 	put(at(own, "ca.crt"), 0o644, one)
 	put(at(own, "aws-1.crt"), 0o644, at(before, "aws-1.crt"))
 	put(at(own, "aws-1.key"), 0o600, at(before, "aws-1.key"))
-	put(at(before, "ca.crt"), 0o644, one, two) // others trust both all the while
+	put(at(before, "ca.crt"), 0o644, one, two) // the other peers always trust both
 	put(at(after, "ca.crt"), 0o644, one, two)
 	clock := func() time.Time { return born.Add(time.Hour) }
 	i, old, young := load(t, own, "aws-1"), load(t, before, "gcp-1"), load(t, after, "gcp-1")
@@ -307,14 +306,14 @@ func TestAnotherAuthority(t *testing.T) {
 		name       string
 		do         func()
 		good       bool // the files
-		old, young bool // are let in, and connected to
+		old, young bool // peers of the old and the new authority are accepted and can be dialled
 	}{
 		{"one authority", func() {}, true, true, false},
 		{"two", func() { put(at(own, "ca.crt"), 0o644, one, two) }, true, true, true},
-		{"the other, which has not signed the own", func() { put(at(own, "ca.crt"), 0o644, two) }, false, true, true},
-		{"and another certificate, without its key", func() { put(at(own, "aws-1.crt"), 0o644, at(after, "aws-1.crt")) }, false, true, true},
-		{"and its key", func() { put(at(own, "aws-1.key"), 0o600, at(after, "aws-1.key")) }, true, false, true},
-		{"a member in the authority's place", func() { put(at(own, "ca.crt"), 0o644, two, at(before, "gcp-1.crt")) }, false, false, true},
+		{"only the new authority, which has not signed this certificate", func() { put(at(own, "ca.crt"), 0o644, two) }, false, true, true},
+		{"a new certificate without its key", func() { put(at(own, "aws-1.crt"), 0o644, at(after, "aws-1.crt")) }, false, true, true},
+		{"the key of the new certificate", func() { put(at(own, "aws-1.key"), 0o600, at(after, "aws-1.key")) }, true, false, true},
+		{"a member's certificate instead of an authority's", func() { put(at(own, "ca.crt"), 0o644, two, at(before, "gcp-1.crt")) }, false, false, true},
 		{"nobody", func() { put(at(own, "ca.crt"), 0o644) }, false, false, true},
 	} {
 		step.do()
@@ -328,7 +327,7 @@ func TestAnotherAuthority(t *testing.T) {
 			in := errors.Join(shake(t, server, other.Client(clock, Member)()))
 			out := errors.Join(shake(t, other.Server(clock, Member), client()))
 			if (in == nil) != other.in || (out == nil) != other.in {
-				t.Errorf("%s, with %s of %v: in %v, out %v", step.name, other.Name, other.Authorities(), in, out)
+				t.Errorf("%s, with %s of %v: incoming %v, outgoing %v", step.name, other.Name, other.Authorities(), in, out)
 			}
 		}
 	}

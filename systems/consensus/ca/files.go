@@ -42,7 +42,7 @@ func Create(path string, data []byte, mode os.FileMode) error {
 		return advice.With(fmt.Errorf("%s %w", path, ErrExists), "nothing was overwritten; remove it yourself, or choose another name")
 	}
 	if err != nil {
-		return fmt.Errorf("making a file: %w", err)
+		return fmt.Errorf("creating a file: %w", err)
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {

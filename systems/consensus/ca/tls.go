@@ -222,7 +222,7 @@ func (f *credentialFiles) load() (*credentials, error) {
 	var why error
 	for _, a := range authorities {
 		if !a.IsCA {
-			return nil, fmt.Errorf("%s holds the certificate of %s, which is no authority", authorityFile, a.Subject.CommonName)
+			return nil, fmt.Errorf("%s holds the certificate of %s, which is not an authority", authorityFile, a.Subject.CommonName)
 		}
 		h.prints = append(h.prints, fingerprint(a))
 		if why = cert.CheckSignatureFrom(a); why == nil {

@@ -19,14 +19,14 @@ func TestWatch(t *testing.T) {
 		now     time.Time
 		expires time.Time
 		err     error
-		want    string // "" for nothing
+		want    string // "" if no message is expected
 	}{
 		{"new", born, end, nil, ""},
 		{"in the last days", end.Add(-13 * day), end, nil, "ends soon"},
 		{"an hour later", end.Add(-13*day + time.Hour), end, nil, ""},
 		{"a day later", end.Add(-12 * day), end, nil, "ends soon"},
-		{"a file that is no good", end.Add(-12 * day), end, errors.New("nonsense"), "no certificate to use"},
-		{"the same file", end.Add(-12 * day), end, errors.New("nonsense"), ""},
+		{"an invalid file", end.Add(-12 * day), end, errors.New("nonsense"), "no certificate to use"},
+		{"the same invalid file", end.Add(-12 * day), end, errors.New("nonsense"), ""},
 		{"after the end", end.Add(time.Minute), end, nil, "has expired"},
 		{"a second later", end.Add(time.Minute + time.Second), end, nil, ""},
 		{"renewed", end.Add(time.Hour), end.Add(30 * day), nil, "was renewed"},
@@ -35,7 +35,7 @@ func TestWatch(t *testing.T) {
 		text.Reset()
 		w.report(step.now, step.expires, step.err)
 		if got := text.String(); step.want == "" && got != "" || !strings.Contains(got, step.want) || strings.Count(got, "\n") > 1 {
-			t.Errorf("%s: it logged %q, want %q", step.name, got, step.want)
+			t.Errorf("%s: got log %q, want %q", step.name, got, step.want)
 		}
 	}
 }

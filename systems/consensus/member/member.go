@@ -57,7 +57,7 @@ type NodeStatus struct {
 	Last     uint64        `json:"last"`
 	LogBytes int64         `json:"log_bytes"`
 	Election time.Duration `json:"election"`
-	// StorageError tells why the log cannot be written; empty while it can.
+	// StorageError is the reason why the log cannot be written; empty if it can be written.
 	StorageError string   `json:"storage_error,omitempty"`
 	Removed      bool     `json:"removed,omitempty"`
 	Members      []Status `json:"members"`
@@ -69,9 +69,9 @@ type NodeStatus struct {
 // Status is the status of a member, or of the node itself, as the node sees it.
 type Status struct {
 	Member
-	// Votes tells whether it counts towards majorities at the moment: a new voter is a learner until it has caught up.
+	// Votes reports whether it currently counts towards majorities: a new voter is a learner until it has caught up.
 	Votes bool `json:"votes"`
-	// Connected tells whether messages reach it.
+	// Connected reports whether messages reach it.
 	Connected bool `json:"connected"`
 	// RTT is the smoothed round trip; 0: not measured.
 	RTT time.Duration `json:"rtt"`

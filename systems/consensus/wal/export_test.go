@@ -2,7 +2,7 @@ package wal
 
 import "encoding/binary"
 
-// WithVersion returns a segment whose header claims another version.
+// WithVersion returns a copy of a segment with another version in its header.
 func WithVersion(b []byte, v uint64) []byte {
 	r, _ := decodeRecord(b)
 	payload := append(binary.LittleEndian.AppendUint64(nil, v), r.payload[8:]...)

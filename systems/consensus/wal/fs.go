@@ -12,7 +12,7 @@ import (
 	"skerry/internal/base/flock"
 )
 
-// FS is the directory of a log: what the operating system does for it, or a double that loses what was not synced.
+// FS is the directory of a log: a directory of the operating system, or a test double that loses unsynced data.
 type FS interface {
 	// Create makes an empty file, replacing one of the name.
 	Create(name string) (File, error)
@@ -44,7 +44,7 @@ type directory struct {
 // Directory makes the directory if need be and locks it against other processes until Close.
 func Directory(path string) (FS, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return nil, fmt.Errorf("making the log's directory: %w", err)
+		return nil, fmt.Errorf("creating the log's directory: %w", err)
 	}
 	f, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"skerry/systems/consensus/wal"
 )
 
-// FuzzReplay opens segments of any content: they are refused, or make a log that takes
-// entries and opens again as it was.
+// FuzzReplay opens segments with arbitrary contents: each one is rejected or opens as a log that accepts
+// entries and reopens unchanged.
 func FuzzReplay(f *testing.F) {
 	dir := f.TempDir()
 	fs, err := wal.Directory(dir)
@@ -52,7 +52,7 @@ func FuzzReplay(f *testing.F) {
 		must(t, err)
 		defer l.Close()
 		if got, _ := l.LastIndex(); got != last+3 || len(before) != 3 {
-			t.Errorf("opened again, the log ends at %d, not %d", got, last+3)
+			t.Errorf("the reopened log ends at %d, want %d", got, last+3)
 		}
 	})
 }

@@ -1,7 +1,7 @@
 // Package wal is a raft log on disk: segments of checksummed records, with the tail of the log in memory. It implements
 // the reading half of raft's Storage.
 //
-// Open cuts off a bad record and all that follows if it may be a write that never became durable. It returns ErrCorrupt
+// Open truncates a bad record and everything after it if it may be a write that never became durable. It returns ErrCorrupt
 // if a later record proves that the bad one was durable. Damage to the very last durable write looks like a torn write,
 // and cannot be distinguished from it.
 package wal

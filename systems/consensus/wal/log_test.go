@@ -100,7 +100,7 @@ func TestReopen(t *testing.T) {
 	}
 	for index, want := range map[uint64]uint64{1: 1, 249: 1, 250: 3, 400: 3} {
 		if got, err := l.Term(index); err != nil || got != want {
-			t.Errorf("term of %d is %d, %v, not %d", index, got, err, want)
+			t.Errorf("term of entry %d: got %d, %v, want %d", index, got, err, want)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestCompact(t *testing.T) {
 	must(t, l.Compact(500))
 	first, _ := l.FirstIndex()
 	if first > 501 || first < 400 {
-		t.Errorf("compacted up to 500, the first entry is %d", first)
+		t.Errorf("the first entry is %d after a compaction up to 500", first)
 	}
 	if _, err := l.Entries(first-1, first+1, 1000); !errors.Is(err, raft.ErrCompacted) {
 		t.Errorf("reading a compacted entry: %v", err)
@@ -127,7 +127,7 @@ func TestCompact(t *testing.T) {
 	}
 	over := l.Excess(10000, time.Time{})
 	if over <= 500 || over >= 999 {
-		t.Errorf("to have 10000 bytes, compact up to %d", over)
+		t.Errorf("compaction index for 10000 bytes is %d", over)
 	}
 	must(t, l.Close())
 	l = open(t, directory(t, dir))
@@ -137,7 +137,7 @@ func TestCompact(t *testing.T) {
 	}
 	must(t, l.Compact(over))
 	if l.Usage().Bytes > 10000 {
-		t.Errorf("%d bytes are left", l.Usage().Bytes)
+		t.Errorf("the log still has %d bytes", l.Usage().Bytes)
 	}
 }
 
@@ -179,8 +179,8 @@ func segments(t *testing.T, dir string) []string {
 	return names
 }
 
-// TestGap opens a log without one of its segments. The older segments stay until the caller compacts the log, so that it
-// can refuse the log before.
+// TestGap opens a log with a missing segment. The older segments stay until the caller compacts the log, so that the
+// caller can refuse the log first.
 func TestGap(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, directory(t, dir))
@@ -227,8 +227,8 @@ func TestGap(t *testing.T) {
 	must(t, l.Close())
 }
 
-// TestDamage flips one bit at many places of a log of several durable writes: the log
-// is refused, except where only the last write is hit.
+// TestDamage flips one bit at many positions of a log with several durable writes. The log must be rejected
+// unless the bit is in the last write.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, directory(t, dir))
@@ -249,7 +249,7 @@ func TestDamage(t *testing.T) {
 		must(t, os.WriteFile(name, b, 0o600))
 		l, err := wal.Open(directory(t, dir), options)
 		if err == nil {
-			// Padding and the zeros of a header's length carry nothing.
+			// Padding and the zeros of a header's length carry no data.
 			if diff := cmp.Diff(entries(2, 39, 1), contents(t, l), protocmp.Transform()); diff != "" {
 				t.Fatalf("bit flipped at %d of %d: entries were lost: %s", at, lastWrite, diff)
 			}
@@ -292,7 +292,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// halfDisk writes the first bytes of a write, then fails.
+// halfDisk writes only the first bytes of a write and then fails.
 type halfDisk struct {
 	wal.FS
 	most int
@@ -316,8 +316,8 @@ func (f halfFile) WriteAt(b []byte, at int64) (int, error) {
 	return f.File.WriteAt(b, at)
 }
 
-// TestRefusedEntriesAreRemoved fails a write after two of three entries. Neither the log that is opened afterwards nor one with
-// another entry of the same size in their place has them.
+// TestRefusedEntriesAreRemoved fails a write after two of three entries. Neither the reopened log nor a log with
+// another entry of the same size at their position may contain them.
 func TestRefusedEntriesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	disk := &halfDisk{FS: directory(t, dir)}
@@ -349,8 +349,8 @@ func TestSyncFails(t *testing.T) {
 	}
 }
 
-// TestCrashes does random operations, crashes, and compares what is left with a model: all
-// that was synced, and of the rest a beginning.
+// TestCrashes runs random operations, crashes, and compares the log with a model: all synced entries and a
+// prefix of the others.
 func TestCrashes(t *testing.T) {
 	for seed := range uint64(200) {
 		if msg := crashes(seed); msg != "" {
@@ -359,7 +359,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// TestLiar shows that TestCrashes finds a disk that claims to have synced.
+// TestLiar checks that the schedules of TestCrashes detect a disk that reports syncs it did not do.
 func TestLiar(t *testing.T) {
 	for seed := range uint64(200) {
 		if msg := crashesOn(seed, true); strings.Contains(msg, "lost") || strings.Contains(msg, "damaged") {
@@ -397,7 +397,7 @@ func crashesOn(seed uint64, lies bool) string {
 				return err.Error()
 			}
 			if from < len(durable) {
-				// The durable entries that are replaced may be gone or not.
+				// The replaced durable entries may or may not be gone.
 				durable = durable[:from]
 			}
 			model = model[:from]
@@ -437,7 +437,7 @@ func crashesOn(seed uint64, lies bool) string {
 					return err.Error()
 				}
 				if i < len(durable) && durable[i] != got {
-					return fmt.Sprintf("entry %d of term %d lost: there is one of term %d", i, durable[i], got)
+					return fmt.Sprintf("entry %d of term %d is lost: got an entry of term %d", i, durable[i], got)
 				}
 				kept = append(kept, got)
 				if i > floor {

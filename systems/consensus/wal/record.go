@@ -172,7 +172,7 @@ func (r record) numbers(n int) ([]uint64, error) {
 
 func (r record) entry() (*raftpb.Entry, error) {
 	if r.kind != kindEntry || len(r.payload) < 17 || r.payload[16] > byte(raftpb.EntryConfChangeV2) {
-		return nil, fmt.Errorf("record of kind %d and %d bytes is no entry", r.kind, len(r.payload))
+		return nil, fmt.Errorf("record of kind %d and %d bytes is not an entry", r.kind, len(r.payload))
 	}
 	e := &raftpb.Entry{
 		Index: new(binary.LittleEndian.Uint64(r.payload)),

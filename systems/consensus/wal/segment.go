@@ -102,7 +102,7 @@ type base struct {
 	conf Conf
 }
 
-// rotate begins a segment. After an error other than of a sync, the current one goes on.
+// rotate begins a segment. After an error other than of a sync, the current one stays in use.
 func (l *Log) rotate(b *base) error {
 	seq := uint64(1)
 	head := segmentHeader{Cluster: l.opt.Cluster, ID: l.opt.ID, Hard: l.hs, Confs: l.confs}
@@ -155,7 +155,7 @@ func (l *Log) resetTo(head segmentHeader) {
 func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 	name := segmentName(head.Seq)
 	fail := func(err error) (*segment, error) {
-		return nil, fmt.Errorf("making log segment %s: %w", name, err)
+		return nil, fmt.Errorf("creating log segment %s: %w", name, err)
 	}
 	data, err := json.Marshal(head)
 	if err != nil {

@@ -35,7 +35,7 @@ func writeBody(w http.ResponseWriter, b []byte) error {
 	h := w.Header()
 	h["Content-Type"] = jsonType
 	h["Content-Length"] = []string{strconv.Itoa(len(b))}
-	_, _ = w.Write(b) // who does not read the answer has gone
+	_, _ = w.Write(b) // fails only if the client has disconnected
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (s *Server) writeProblem(w http.ResponseWriter, p *Problem) int {
 	}
 	h["Content-Type"] = jsonType
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(p) // who does not read the answer has gone
+	_ = json.NewEncoder(w).Encode(p) // fails only if the client has disconnected
 	return status
 }
 

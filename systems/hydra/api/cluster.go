@@ -29,7 +29,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) openapi(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(OpenAPI) // who does not read the answer has gone
+	_, _ = w.Write(OpenAPI) // fails only if the client has disconnected
 	return nil
 }
 
@@ -102,7 +102,7 @@ func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) snapshot(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Set("Content-Type", "application/octet-stream")
 	if err := s.Backend.Snapshot(r.Context(), w); err != nil {
-		// The answer has started. A missing end tells the client that it is incomplete.
+		// The answer has started. Without its end, the client detects that it is incomplete.
 		s.Log.Error("sending a snapshot failed", "error", err)
 		panic(http.ErrAbortHandler)
 	}

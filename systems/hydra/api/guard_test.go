@@ -12,8 +12,8 @@ import (
 	"skerry/systems/hydra/framing"
 )
 
-// TestRefusedStalls sends what is refused before its body is looked at, and no body: the connection
-// ends all the same.
+// TestRefusedStalls sends request heads that are refused before their body is read, and never sends the body.
+// The server must still close the connection.
 func TestRefusedStalls(t *testing.T) {
 	s := New(Config{Member: "a1", Patience: 100 * time.Millisecond, Timeout: 100 * time.Millisecond})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,8 +41,8 @@ func TestRefusedStalls(t *testing.T) {
 	}
 }
 
-// TestForeign asks as browsers do for pages of other sites, and by foreign names: nothing reaches
-// the member, which is none here, a stream neither.
+// TestForeign sends requests and stream upgrades as a browser does for pages of other sites, and for foreign
+// host names. None of them may reach the member, which is nil here.
 func TestForeign(t *testing.T) {
 	s := New(Config{Member: "a1"})
 	stream := http.Header{"Connection": {"Upgrade"}, "Upgrade": {framing.Protocol}, "Origin": {"http://evil.example"}}
@@ -55,14 +55,14 @@ func TestForeign(t *testing.T) {
 		"a table cleared": {"POST", "/v1/tables/t/clear", "127.0.0.1:7070", http.Header{"Origin": {"http://evil.example"}}, 403,
 			CodeForbidden},
 		"a member added": {"POST", "/v1/members", "localhost", http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403, CodeForbidden},
-		"a hidden page":  {"POST", "/v1/members", "localhost", http.Header{"Origin": {"null"}}, 403, CodeForbidden},
+		"null origin":    {"POST", "/v1/members", "localhost", http.Header{"Origin": {"null"}}, 403, CodeForbidden},
 		"a stream":       {"GET", framing.Path, "localhost:7070", stream, 403, CodeForbidden},
 		"a preflight": {"OPTIONS", "/v1/tables/t", "localhost",
 			http.Header{"Origin": {"http://evil.example"}, "Access-Control-Request-Method": {"PUT"}}, 403, CodeForbidden},
-		"rows by a name":     {"GET", "/v1/tables/t/rows", "rebound.example:7070", nil, 421, CodeForeignHost},
-		"health by a name":   {"GET", "/healthz", "rebound.example:7070", nil, 421, CodeForeignHost},
-		"health":             {"GET", "/healthz", "[::1]:7070", nil, 200, ""},
-		"health by own page": {"GET", "/healthz", "localhost:7070", http.Header{"Sec-Fetch-Site": {"none"}}, 200, ""},
+		"rows by a name":       {"GET", "/v1/tables/t/rows", "rebound.example:7070", nil, 421, CodeForeignHost},
+		"health by a name":     {"GET", "/healthz", "rebound.example:7070", nil, 421, CodeForeignHost},
+		"health":               {"GET", "/healthz", "[::1]:7070", nil, 200, ""},
+		"health from own page": {"GET", "/healthz", "localhost:7070", http.Header{"Sec-Fetch-Site": {"none"}}, 200, ""},
 	} {
 		r := httptest.NewRequest(c.method, c.path, nil)
 		r.Host = c.host

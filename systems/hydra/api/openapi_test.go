@@ -53,7 +53,7 @@ func TestDocumentAgreesWithRoutes(t *testing.T) {
 				line += " public"
 			}
 			if o["operationId"] == nil || o["responses"].(map[string]any)["200"] == nil {
-				t.Errorf("%s has no operationId or no answer", line)
+				t.Errorf("%s has no operationId or no response", line)
 			}
 			described = append(described, line)
 		}

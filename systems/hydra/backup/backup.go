@@ -94,7 +94,7 @@ func (from Source) open(ctx context.Context) (io.ReadCloser, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+"://"+from.Endpoint+"/v1/snapshot", nil)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for a snapshot: %w", from.Endpoint, err)
+		return nil, fmt.Errorf("requesting a snapshot from %s: %w", from.Endpoint, err)
 	}
 	if from.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+from.Token)
@@ -102,7 +102,7 @@ func (from Source) open(ctx context.Context) (io.ReadCloser, error) {
 	transport := &http.Transport{DialTLSContext: dialtls.DialContext(nil, from.TLS), DisableKeepAlives: true}
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
-		return nil, fmt.Errorf("asking %s for a snapshot: %w", from.Endpoint, err)
+		return nil, fmt.Errorf("requesting a snapshot from %s: %w", from.Endpoint, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 4096)) // the status suffices

@@ -22,10 +22,10 @@ import (
 
 const admin = "0123456789abcdef0123456789abcdef"
 
-// patience is how long a busy machine may take for five rows of the largest size.
+// patience is the timeout for five rows of the maximum size on a busy machine.
 const patience = 4 * time.Minute
 
-// serve is a database behind the interface, with a token for everything.
+// serve starts the API in front of a database, with a token for all scopes.
 func serve(t *testing.T, name string) (endpoint string, c *hydraclient.Client) {
 	t.Helper()
 	s, err := cloudsql.Open(t.Context(), cloudsql.Config{URL: "sqlite:" + filepath.Join(t.TempDir(), "hydra.db"), Cluster: name,
@@ -57,7 +57,7 @@ func TestBackupRoundTrip(t *testing.T) {
 	ctx := t.Context()
 	at, from := serve(t, "old")
 	const rows = 2*batchRows + 7
-	// The largest row, of characters that package json writes as six bytes.
+	// A row of the maximum size whose characters package json escapes with six bytes.
 	largest := json.RawMessage(`{"v":"` + strings.Repeat("<&>", (command.MaxValue-8)/3) + `"}`)
 	for _, table := range []string{"a", "b"} {
 		if err := from.CreateTable(ctx, table); err != nil {
@@ -89,13 +89,13 @@ func TestBackupRoundTrip(t *testing.T) {
 		t.Errorf("%+v, %v", again, err)
 	}
 	if _, err := Save(ctx, Source{Endpoint: at, Token: admin}, file); !errors.Is(err, ErrExists) {
-		t.Errorf("a second backup to the file: %v", err)
+		t.Errorf("a second backup to the same file: %v", err)
 	}
 	if _, err := Save(ctx, Source{Endpoint: at}, file+"2"); !errors.Is(err, ErrRefused) {
 		t.Errorf("without a token: %v", err)
 	}
 	if left, _ := filepath.Glob(file + "*"); len(left) != 1 {
-		t.Errorf("left are %v", left)
+		t.Errorf("remaining files: %v", left)
 	}
 
 	_, to := serve(t, "new")
@@ -111,15 +111,15 @@ func TestBackupRoundTrip(t *testing.T) {
 		t.Errorf("%s, was %s: %v %v", row.Value, old.Value, err, err2)
 	}
 	if row, err := to.Get(ctx, "b", "large4"); err != nil || string(row.Value) != string(largest) {
-		t.Errorf("%d bytes came back of %d, %v", len(row.Value), len(largest), err)
+		t.Errorf("got %d bytes, want %d, %v", len(row.Value), len(largest), err)
 	}
 	if tables, err := to.Tables(ctx); err != nil || len(tables) != 2 {
 		t.Errorf("tables %v, %v", tables, err)
 	}
 	if _, err := Restore(ctx, to, file); !errors.Is(err, ErrNotEmpty) {
-		t.Errorf("into a cluster with rows: %v", err)
+		t.Errorf("restoring into a cluster with rows: %v", err)
 	}
-	// A restore into what was cleared since is one of its own, not the first repeated.
+	// A restore into tables that were cleared since then is a new restore, not a repetition of the first.
 	for _, table := range s.Tables {
 		if err := to.DropTable(ctx, table); err != nil {
 			t.Fatal(err)
@@ -159,20 +159,20 @@ func TestDamagedBackups(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := Verify(file); err == nil {
-				t.Fatalf("damage at byte %d of %d was not seen", n, len(whole))
+				t.Fatalf("damage at byte %d of %d was not detected", n, len(whole))
 			}
 		}
 	}
 	if _, err := Restore(ctx, to, file); !errors.Is(err, cloudsql.ErrSnapshot) {
-		t.Errorf("restoring a damaged one: %v", err)
+		t.Errorf("restoring a damaged backup: %v", err)
 	}
 	if tables, err := to.Tables(ctx); err != nil || len(tables) != 0 {
-		t.Errorf("it left tables %v, %v", tables, err)
+		t.Errorf("the failed restore left tables %v, %v", tables, err)
 	}
 }
 
-// TestInterruptedRestore ends a restore half way: the part that it left is refused as rows of the
-// cluster's own, and is made whole once its tables are cleared.
+// TestInterruptedRestore interrupts a restore. A second restore refuses the remaining rows as data of the cluster
+// and succeeds once the tables are cleared.
 func TestInterruptedRestore(t *testing.T) {
 	ctx := t.Context()
 	at, from := serve(t, "old")
@@ -206,11 +206,11 @@ func TestInterruptedRestore(t *testing.T) {
 		}
 	}
 	end()
-	<-ended // on a fast machine it was done before: its rows are refused like a part's
+	<-ended // on a fast machine it has completed: its rows are refused like those of a part
 	if _, err := Restore(ctx, to, file); !errors.Is(err, ErrNotEmpty) {
-		t.Errorf("over a part: %v", err)
+		t.Errorf("restoring over a partial restore: %v", err)
 	}
-	for { // what was on its way when it ended may come after the tables were cleared
+	for { // writes in flight at the interruption may arrive after the tables were cleared
 		if err := to.ClearTable(ctx, "a"); err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 	"skerry/systems/hydra/api"
 )
 
-// member is a backend that does what a test asks of it.
+// member is a backend whose responses the test controls.
 type member struct {
 	*httptest.Server
 	name   string
@@ -58,8 +58,8 @@ func refuse(code string) http.HandlerFunc {
 	}
 }
 
-// quick are times that suit tests: whatever has to happen happens soon, and what must not
-// happen does not on a slow machine either.
+// quick returns a configuration with times for tests: short enough that expected events happen soon, long
+// enough that timeouts do not expire on a slow machine.
 func quick() Config {
 	c := Defaults()
 	c.Name, c.Cloud = "lb", "home"
@@ -68,7 +68,7 @@ func quick() Config {
 	return c
 }
 
-// start runs a balancer and returns its URL and what ends it.
+// start runs a balancer and returns it with its URL and a function that stops it.
 func start(t *testing.T, c Config) (b *Balancer, at string, end func() error) {
 	t.Helper()
 	b, err := New(c)
@@ -87,7 +87,7 @@ func start(t *testing.T, c Config) (b *Balancer, at string, end func() error) {
 	return b, "http://" + l.Addr().String(), end
 }
 
-// do sends a request and returns status, answering member and body.
+// do sends a request and returns the status, the headers and the body of the response.
 func do(t *testing.T, method, url, key, body string) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
@@ -114,7 +114,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timeout waiting until %s", what)
 		}
 	}
 }
@@ -129,10 +129,10 @@ func members(cloud string, all ...*member) (backends []Backend) {
 func TestWritesGoToNearLeader(t *testing.T) {
 	a, b, far := newMember(t, "a"), newMember(t, "b"), newMember(t, "far")
 	b.lead(2)
-	a.lead(1) // its word is out of date
+	a.lead(1) // its claim is outdated
 	c := quick()
 	c.Members = append(members("home", a, b), members("away", far)...)
-	c.Near = 0 // nothing in another cloud is near
+	c.Near = 0 // no backend of another cloud is near
 	balancer, at, _ := start(t, c)
 	for range 10 {
 		if status, h, body := do(t, "PUT", at+"/v1/tables/t/rows/k", "", "x"); status != 200 || h.Get(api.HeaderMember) != "b" || body != "x" {
@@ -140,7 +140,7 @@ func TestWritesGoToNearLeader(t *testing.T) {
 		}
 	}
 	far.lead(3)
-	until(t, "the far leader is seen", func() bool {
+	until(t, "the balancer finds the far leader", func() bool {
 		for _, s := range balancer.Backends() {
 			if s.URL == far.URL {
 				return s.Leader
@@ -159,8 +159,8 @@ func TestWritesGoToNearLeader(t *testing.T) {
 	}
 }
 
-// Backends that are as near share the requests, one that is busy gets fewer, and another
-// cloud's are the last.
+// TestOrder checks that equally near backends share the requests, a busy backend gets fewer, and backends of
+// other clouds come last.
 func TestOrder(t *testing.T) {
 	c := quick()
 	c.Members = []Backend{{"http://a", "home"}, {"http://b", "home"}, {"http://busy", "home"}, {"http://far", "away"}, {"http://down", "home"}}
@@ -183,7 +183,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	if first["a"] < 40 || first["b"] < 40 {
-		t.Errorf("first were %v", first)
+		t.Errorf("first backends: %v", first)
 	}
 	p.backends[3].view.leads = true
 	if got := p.order(true)[0].url.Host; got == "far" {
@@ -191,13 +191,13 @@ func TestOrder(t *testing.T) {
 	}
 	p.config.Near = time.Second
 	if got := p.order(true)[0].url.Host; got != "far" {
-		t.Errorf("a write goes to %s, not to the leader that is near enough", got)
+		t.Errorf("a write goes to %s, want the leader, which is near enough", got)
 	}
 	for _, b := range p.backends {
 		b.view.up = false
 	}
 	if got := len(p.order(true)); got != len(p.backends) {
-		t.Errorf("%d are tried where none is usable", got)
+		t.Errorf("%d backends are tried although none is usable", got)
 	}
 }
 
@@ -230,14 +230,14 @@ func TestOnlySafeRequestsAreRepeated(t *testing.T) {
 		first             http.HandlerFunc
 		status            int
 		code              string
-		both              bool // the second backend is asked too
+		both              bool // the second backend gets the request, too
 	}{
 		{"a read over a connection that broke", "GET", "", broken, 200, "", true},
 		{"a keyed write over a connection that broke", "POST", "k", broken, 200, "", true},
 		{"a write over a connection that broke", "POST", "", broken, 504, api.CodeInDoubt, false},
 		{"a write that was certainly not done", "POST", "", refuse(api.CodeUnavailable), 200, "", true},
 		{"a write to a busy member", "POST", "", refuse(api.CodeOverloaded), 200, "", true},
-		{"a write that nobody can tell of", "POST", "", refuse("other"), 504, api.CodeInDoubt, false},
+		{"a write with an unknown outcome", "POST", "", refuse("other"), 504, api.CodeInDoubt, false},
 		{"a refusal of the request", "POST", "k", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(409) }, 409, "", false},
 		{"an error of the server", "GET", "", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, 500, "", false},
 	}
@@ -254,7 +254,7 @@ func TestOnlySafeRequestsAreRepeated(t *testing.T) {
 				t.Errorf("status %d: %s", status, body)
 			}
 			if got := second.served.Load() > 0; got != tt.both {
-				t.Errorf("the second backend was asked: %v, want %v", got, tt.both)
+				t.Errorf("the second backend got the request: %v, want %v", got, tt.both)
 			}
 		})
 	}

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// TestForeign asks by foreign names and as pages of other sites do. What the balancer lets through
-// reaches a backend, which knows neither the balancer's names nor its pages, as its own.
+// TestForeign sends requests for foreign host names and from pages of other sites. Requests that the balancer
+// accepts must reach a backend, which knows neither the balancer's names nor its pages, as requests to itself.
 func TestForeign(t *testing.T) {
 	m, app := newMember(t, "m1"), newMember(t, "app")
 	for _, one := range []*member{m, app} {
 		one.answer(func(w http.ResponseWriter, r *http.Request) {
 			if r.Host != strings.TrimPrefix(one.URL, "http://") || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
-				t.Errorf("%s was asked for %s with %v", one.name, r.Host, r.Header)
+				t.Errorf("%s got a request for host %s with headers %v", one.name, r.Host, r.Header)
 			}
 		})
 	}
@@ -61,8 +61,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestStalled has requests begin that never end: they keep none of those that are whole from a
-// backend or the queue, and are given up. More at once than there is room for is refused.
+// TestStalled begins requests that never end. They must not keep complete requests from a backend or the queue,
+// and must time out. Requests beyond the available memory are refused.
 func TestStalled(t *testing.T) {
 	m := newMember(t, "m1")
 	c := quick()
@@ -84,21 +84,21 @@ func TestStalled(t *testing.T) {
 		begin("Content-Length: 4000\r\n\r\n{")
 		begin("Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
 	}
-	until(t, "the large one takes its room", func() bool { return b.room.InUse() > 600<<10 })
+	until(t, "the large request has reserved memory", func() bool { return b.room.InUse() > 600<<10 })
 	for range 20 {
 		if status, _, text := do(t, http.MethodPost, at+"/v1/transactions", "k", "{}"); status != http.StatusOK {
-			t.Fatalf("a whole request: %d %s", status, text)
+			t.Fatalf("a complete request: %d %s", status, text)
 		}
 	}
 	if status, h, text := do(t, http.MethodPost, at+"/v1/transactions", "k",
 		strings.Repeat("x", 700<<10)); status != http.StatusServiceUnavailable || h.Get("Retry-After") == "" {
-		t.Errorf("more than there is room for: %d %s", status, text)
+		t.Errorf("a request beyond the available memory: %d %s", status, text)
 	}
 	if text, _ := io.ReadAll(stalled); !strings.HasPrefix(string(text), "HTTP/1.1 400 ") {
-		t.Errorf("what stalled was answered with %.200q", text)
+		t.Errorf("response to a stalled request: %.200q", text)
 	}
-	until(t, "nothing is held", func() bool { return b.room.InUse() == 0 })
+	until(t, "no memory is reserved", func() bool { return b.room.InUse() == 0 })
 	if m.served.Load() != 20 {
-		t.Errorf("the backend has served %d", m.served.Load())
+		t.Errorf("the backend has served %d requests", m.served.Load())
 	}
 }

@@ -45,7 +45,7 @@ func TestShedding(t *testing.T) {
 		t.Errorf("%d of 5 requests were answered", ok.Load())
 	}
 	if _, _, text := do(t, "GET", at+"/-/metrics", "", ""); !strings.Contains(text, `hydra_lb_shed_total{kind="members"} 1`) {
-		t.Errorf("metrics do not tell of it:\n%s", text)
+		t.Errorf("the metrics lack the shed requests:\n%s", text)
 	}
 }
 
@@ -65,16 +65,16 @@ func TestDrain(t *testing.T) {
 		status, _, _ := do(t, "POST", at+"/v1/x", "", "")
 		answered <- status
 	}()
-	until(t, "the request is there", func() bool { return m.served.Load() == 1 })
+	until(t, "the request has reached the backend", func() bool { return m.served.Load() == 1 })
 	ended := make(chan error)
 	go func() { ended <- end() }()
 	until(t, "it drains", func() bool { return b.state.draining.Load() })
 	if b.Ready() {
-		t.Error("it says that it is ready while it drains")
+		t.Error("the balancer reports ready while it drains")
 	}
 	close(release)
 	if status := <-answered; status != 200 {
-		t.Errorf("the request under way got %d", status)
+		t.Errorf("the request in flight got status %d", status)
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
@@ -93,7 +93,7 @@ func TestRoutes(t *testing.T) {
 		}
 	}
 	if status, _, _ := do(t, "POST", at+"/transfer", "", "more than ten bytes"); status != 413 {
-		t.Errorf("a large body got %d", status)
+		t.Errorf("a large body got status %d", status)
 	}
 	if status, _, text := do(t, "GET", at+"/-/backends", "", ""); status != 200 || !strings.Contains(text, m.URL) {
 		t.Errorf("status %d: %s", status, text)
@@ -117,7 +117,8 @@ func TestLargeAnswersAreStreamed(t *testing.T) {
 	}
 }
 
-// While backends die, return, hang and are slow, 500 clients get an answer to each request.
+// TestEveryRequestIsAnswered checks that 500 clients get a response to each request while backends die, return,
+// hang and are slow.
 func TestEveryRequestIsAnswered(t *testing.T) {
 	const clients, each = 500, 4
 	slow, dying, well := newMember(t, "slow"), newMember(t, "dying"), newMember(t, "well")
@@ -167,7 +168,7 @@ func TestEveryRequestIsAnswered(t *testing.T) {
 			}
 		})
 	}
-	until(t, "the dying one has served", func() bool { return dying.served.Load() > 20 })
+	until(t, "the dying backend has served more than 20 requests", func() bool { return dying.served.Load() > 20 })
 	dying.Listener.Close()
 	dying.CloseClientConnections()
 	all.Wait()

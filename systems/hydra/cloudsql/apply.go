@@ -265,7 +265,7 @@ func (s *Store) findRequests(ctx context.Context, tx *sql.Tx, batch []decodedEnt
 		args := append([]any{oldest}, ids[:n]...)
 		rows, err := tx.StmtContext(ctx, stmt).QueryContext(ctx, args...)
 		if err != nil {
-			return nil, fmt.Errorf("looking for idempotency keys: %w", err)
+			return nil, fmt.Errorf("finding idempotency keys: %w", err)
 		}
 		for rows.Next() {
 			var r outcomeRecord
@@ -281,7 +281,7 @@ func (s *Store) findRequests(ctx context.Context, tx *sql.Tx, batch []decodedEnt
 			}
 		}
 		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			return nil, fmt.Errorf("looking for idempotency keys: %w", err)
+			return nil, fmt.Errorf("finding idempotency keys: %w", err)
 		}
 		ids = ids[n:]
 	}
@@ -314,12 +314,12 @@ func (s *Store) insertOutcomes(ctx context.Context, tx *sql.Tx, records []outcom
 		for _, r := range records[:n] {
 			text, err := json.Marshal(r.outcome)
 			if err != nil {
-				return fmt.Errorf("keeping an outcome: %w", err)
+				return fmt.Errorf("storing an outcome: %w", err)
 			}
 			args = append(args, int64(r.index), sql.NullString{String: r.request, Valid: r.request != ""}, string(text))
 		}
 		if _, err := tx.StmtContext(ctx, stmt).ExecContext(ctx, args...); err != nil {
-			return fmt.Errorf("keeping outcomes: %w", err)
+			return fmt.Errorf("storing outcomes: %w", err)
 		}
 		records = records[n:]
 	}

@@ -16,9 +16,8 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// testWindow holds idempotency keys to the end of their window: the last entry that has the
-// first one's answer, the first that is done again, whatever batches the log came in, and what
-// is removed.
+// testWindow checks the end of the window of idempotency keys, for any batching of the log: the last entry that
+// gets the first answer, the first entry that is applied again, and which keys are removed.
 func testWindow(t *testing.T, url string) {
 	ctx, s, other := t.Context(), open(t, url), open(t, sqliteURL(t))
 	keyed := func(index uint64, n int) Entry {
@@ -46,7 +45,7 @@ func testWindow(t *testing.T, url string) {
 	}
 	for i, want := range []uint64{1, first, first, first + Window + 1, first + Window + 1} {
 		if got := results[i].Outcome.Version; got != want {
-			t.Errorf("entry %d has the answer of %d, want that of %d", log[i].Index, got, want)
+			t.Errorf("entry %d has the outcome of %d, want that of %d", log[i].Index, got, want)
 		}
 	}
 	if _, err := other.Apply(ctx, "y", 0, log); err != nil { // all at once
@@ -70,8 +69,7 @@ func testWindow(t *testing.T, url string) {
 	}
 }
 
-// testSaveBesideWrites saves snapshots while money moves: each holds one moment, at which none
-// is on its way.
+// testSaveBesideWrites saves snapshots during transfers. Each snapshot must be consistent: no transfer is half done.
 func testSaveBesideWrites(t *testing.T, url string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -117,12 +115,12 @@ func testSaveBesideWrites(t *testing.T, url string) {
 	}
 	cancel()
 	if err := <-moved; !errors.Is(err, context.Canceled) && !errors.Is(err, ErrMoved) {
-		t.Logf("the last move: %v", err) // it was called off, which drivers say in words of their own
+		t.Logf("the last move: %v", err) // it was canceled, which each driver reports in its own words
 	}
 }
 
-// testWeight applies rows of 1 MiB: as many in a batch as the log holds in 16 MiB, merges of
-// more than a transaction may touch, and batches whose merges weigh more than one takes.
+// testWeight applies rows of 1 MiB: as many in a batch as the log holds in 16 MiB, merges of more than a
+// transaction may touch, and batches whose merges exceed the weight of one transaction.
 func testWeight(t *testing.T, url string) {
 	const rows = 40
 	ctx, s := t.Context(), open(t, url)
@@ -141,7 +139,7 @@ func testWeight(t *testing.T, url string) {
 				t.Fatal(err)
 			}
 			if p, err := s.Progress(ctx); err != nil || p.Applied != done.Index || done.Index <= at {
-				t.Fatalf("applied %d after %d, the database says %d, %v", done.Index, at, p.Applied, err)
+				t.Fatalf("applied %d after %d, but the database reports %d, %v", done.Index, at, p.Applied, err)
 			}
 			at, results = done.Index, append(results, done.Results...)
 		}
@@ -172,13 +170,13 @@ func testWeight(t *testing.T, url string) {
 			t.Errorf("row %d has %d bytes, merged: %v, %v", i, len(row.Value), merged, err)
 		}
 	}
-	s.LimitWeightAfter(at + 1) // a version without a bound applied the next one
+	s.LimitWeightAfter(at + 1) // the next entry was applied by a version without a bound
 	if results, _ := apply([]Entry{merges(at+1, 0, rows)}); results[0].Outcome.Code != command.OK {
 		t.Errorf("before the log had a bound: %+v", results[0].Outcome)
 	}
 }
 
-// A number of any size is stored as it was written, and compared exactly.
+// testNumbers checks that a number of any size is stored as it was written and compared exactly.
 func testNumbers(t *testing.T, url string) {
 	s := open(t, url)
 	const stored = "123456789012345678901234567890"
@@ -214,9 +212,9 @@ func testNumbers(t *testing.T, url string) {
 	}
 }
 
-// TestPowerFailure takes from a SQLite database all that was not synced when Sync said up to
-// where it is safe: what it said is there, with a torn rest behind it, and the log's entries
-// after it come to the same again.
+// TestPowerFailure removes from a SQLite database everything that was not synced when Sync returned. The entries
+// that Sync reported as safe must exist, with a torn tail behind them, and applying the later entries of the log
+// again must give the same contents.
 func TestPowerFailure(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	path := filepath.Join(dir, "hydra.db")
@@ -264,7 +262,7 @@ func TestPowerFailure(t *testing.T) {
 			after := open(t, "sqlite:"+left)
 			at, err := after.Progress(ctx)
 			if err != nil || at.Applied < safe || at.Applied >= uint64(synced+50) {
-				t.Fatalf("%d is left of what was safe up to %d, %v", at.Applied, safe, err)
+				t.Fatalf("applied index %d after the failure, but %d was reported as safe, %v", at.Applied, safe, err)
 			}
 			apply(after, int(at.Applied), synced+50)
 			if d := cmp.Diff(contents(t, s), contents(t, after)); d != "" {

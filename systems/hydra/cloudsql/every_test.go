@@ -16,7 +16,7 @@ import (
 	"skerry/test/testkit/testhost"
 )
 
-// TestEveryDatabase holds each kind of database that is here to the same.
+// TestEveryDatabase runs the same tests on each kind of database that is installed.
 func TestEveryDatabase(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		everyTest(t, sqliteURL)
@@ -47,7 +47,7 @@ func everyTest(t *testing.T, url func(*testing.T) string) {
 	t.Run("exactly_once", func(t *testing.T) { testExactlyOnce(t, url(t)) })
 }
 
-// emptied is a server's database without the tables of the test before.
+// emptied drops the tables of the previous test from a server's database.
 func emptied(url string) func(*testing.T) string {
 	return func(t *testing.T) string {
 		t.Helper()
@@ -65,7 +65,7 @@ func emptied(url string) func(*testing.T) string {
 	}
 }
 
-// server starts one server of the laboratory's and returns its address.
+// server starts one of the lab's database servers and returns its address.
 func server(t *testing.T, d lab.Database, options lab.Options, hosts string) string {
 	t.Helper()
 	in, err := d.Find("", "")
@@ -94,8 +94,7 @@ func mariadbURL(t *testing.T) string {
 	return "mysql://" + mysqlclient.User + "@" + server(t, galera.New(), nil, mysqlclient.PropHosts) + "/" + mysqlclient.Schema
 }
 
-// TestDatabaseFull: a database without room refuses a batch whole, and takes it once
-// there is some.
+// TestDatabaseFull checks that a full database rejects the whole batch and accepts it once there is space.
 func TestDatabaseFull(t *testing.T) {
 	s := open(t, sqliteURL(t))
 	ctx := t.Context()
@@ -106,7 +105,7 @@ func TestDatabaseFull(t *testing.T) {
 	limit(t, s.write, "PRAGMA max_page_count = 20")
 	big := entry(t, 2, command.Transaction{Writes: []command.Write{write(command.Put, "t", "k", `{"a":"`+strings.Repeat("x", 1<<18)+`"}`)}})
 	if _, err := s.Apply(ctx, "x", 1, []Entry{big}); err == nil {
-		t.Fatal("a full database took a batch")
+		t.Fatal("a full database accepted a batch")
 	}
 	if p, err := s.Progress(ctx); err != nil || p.Applied != 1 {
 		t.Errorf("progress %+v, %v", p, err)

@@ -10,8 +10,7 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// rewound puts a database back to an earlier copy: the table late is gone, and hydra_meta is
-// what it was.
+// rewound resets a database to an earlier state: the table "late" does not exist, and hydra_meta has its old contents.
 func rewound(t *testing.T, s *Store, to Progress) {
 	t.Helper()
 	_, _, db, _, err := openPools(s.config, newSilence(DefaultTimeout))
@@ -31,8 +30,8 @@ func rewound(t *testing.T, s *Store, to Progress) {
 	}
 }
 
-// testBack has a database go back under two stores that use it. Whatever is asked of it first
-// finds out, and what was lost can be applied again.
+// testBack resets a database to an earlier state while two stores use it. The first operation of any kind must
+// detect the reset, and the lost entries can be applied again.
 func testBack(t *testing.T, url func(*testing.T) string) {
 	asks := map[string]func(ctx context.Context, s *Store) error{
 		"get":      func(ctx context.Context, s *Store) error { _, err := s.Get(ctx, "a", "k2", 0); return err },
@@ -46,7 +45,7 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 		"count": func(ctx context.Context, s *Store) error { _, err := s.Count(ctx, "a", 0); return err },
 		"sync":  func(ctx context.Context, s *Store) error { _, err := s.Sync(ctx); return err },
 		"scan_lost": func(ctx context.Context, s *Store) error {
-			if _, err := s.Get(ctx, "a", "k1", 0); !errors.Is(err, ErrBack) { // who finds out, and not which tables there are
+			if _, err := s.Get(ctx, "a", "k1", 0); !errors.Is(err, ErrBack) { // detects the reset but does not reload the list of tables
 				return err
 			}
 			return s.Scan(ctx, "late", Range{Least: 4}, func(Row) error { return nil })
@@ -87,9 +86,9 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 				t.Fatal(err)
 			}
 			if _, err := other.Progress(ctx); err != nil || !other.HasTable("late") {
-				t.Fatalf("the other does not know of the table, %v", err)
+				t.Fatalf("the other store does not know the table, %v", err)
 			}
-			for _, store := range []*Store{s, other} { // connections that have seen where it was
+			for _, store := range []*Store{s, other} { // connections that have read the applied index
 				for range 2 {
 					if row, err := store.Get(ctx, "a", "k2", 4); err != nil || row.Version != 4 {
 						t.Fatalf("%+v, %v", row, err)
@@ -98,27 +97,27 @@ func testBack(t *testing.T, url func(*testing.T) string) {
 			}
 			rewound(t, s, early)
 			if err := ask(ctx, s); !errors.Is(err, ErrBack) {
-				t.Errorf("a database that has gone back: %v", err)
+				t.Errorf("reading from a database that was reset: %v", err)
 			}
 			if p, err := s.Progress(ctx); err != nil || p.Applied != 2 || s.HasTable("late") {
-				t.Errorf("progress %+v, %v; it has late: %v", p, err, s.HasTable("late"))
+				t.Errorf("progress %+v, %v; has table late: %v", p, err, s.HasTable("late"))
 			}
 			if _, err := s.Apply(ctx, "x", 2, log[2:]); err != nil {
 				t.Fatal(err)
 			}
 			if err := ask(ctx, other); err != nil && !errors.Is(err, ErrBack) {
-				t.Errorf("where it is again: %v", err)
+				t.Errorf("reading the progress again: %v", err)
 			}
 			if _, err := s.Get(ctx, "late", "k", 4); err != nil || !s.HasTable("late") {
-				t.Errorf("what was lost: %v", err)
+				t.Errorf("applying the lost entries: %v", err)
 			}
 		})
 	}
 	t.Run("apply", func(t *testing.T) { testBackUnderApplier(t, url(t)) })
 }
 
-// testBackUnderApplier has a member apply to a database that went back and came as far again
-// without its knowledge of tables.
+// testBackUnderApplier applies entries to a database that was reset and has reached the same index again while
+// the member's list of tables is outdated.
 func testBackUnderApplier(t *testing.T, url string) {
 	ctx, s, other := t.Context(), open(t, url), open(t, url)
 	first := entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", "")}})
@@ -139,7 +138,7 @@ func testBackUnderApplier(t *testing.T, url string) {
 	}
 	again := entry(t, 2, late.transactionOf(t))
 	if _, err := s.Apply(ctx, "x", 1, []Entry{again}); !errors.Is(err, ErrMoved) {
-		t.Errorf("a batch of a member that takes the table to be there: %v", err)
+		t.Errorf("a batch of a member that expects the table to exist: %v", err)
 	}
 	if _, err := other.Apply(ctx, "y", 1, []Entry{again}); err != nil {
 		t.Fatal(err)
@@ -149,7 +148,7 @@ func testBackUnderApplier(t *testing.T, url string) {
 	}
 	if _, err := s.Apply(ctx, "x", 2, []Entry{entry(t, 3, command.Transaction{Writes: []command.Write{write(command.Put, "late",
 		"k", "{}")}})}); err != nil {
-		t.Errorf("the table of the lost part: %v", err)
+		t.Errorf("the table created by the lost entries: %v", err)
 	}
 }
 
@@ -162,12 +161,12 @@ func (e Entry) transactionOf(t *testing.T) command.Transaction {
 	return c
 }
 
-// testLogs has a database hold on to the log that it belongs to.
+// testLogs checks that a database accepts only entries of the log that it belongs to.
 func testLogs(t *testing.T, url string) {
 	ctx, s := t.Context(), open(t, url)
 	old := entry(t, 1, command.Transaction{Writes: []command.Write{write(command.CreateTable, "a", "", ""),
 		write(command.Put, "a", "k", "{}")}})
-	if _, err := s.Apply(ctx, "x", 0, []Entry{old}); err != nil { // by a version that gave no names
+	if _, err := s.Apply(ctx, "x", 0, []Entry{old}); err != nil { // by a version without log identities
 		t.Fatal(err)
 	}
 	follower := open(t, url)
@@ -183,7 +182,7 @@ func testLogs(t *testing.T, url string) {
 		t.Fatalf("progress %+v, %v", p, err)
 	}
 	if _, err := follower.Get(ctx, "a", "k", 2); err != nil {
-		t.Errorf("a member that has not seen yet that the database has a name: %v", err)
+		t.Errorf("a member that has not yet read the database's log identity: %v", err)
 	}
 	var b bytes.Buffer
 	if _, err := s.Save(ctx, &b); err != nil {
@@ -206,11 +205,11 @@ func testLogs(t *testing.T, url string) {
 		t.Fatal(err)
 	}
 	if _, err := unnamed.Load(ctx, bytes.NewReader(b.Bytes())); !errors.Is(err, ErrLog) {
-		t.Errorf("a snapshot over rows of nobody knows which log: %v", err)
+		t.Errorf("loading a snapshot over rows of an unknown log: %v", err)
 	}
 }
 
-// TestUpgrade opens a database as the first version left it.
+// TestUpgrade opens a database in the format of the first version.
 func TestUpgrade(t *testing.T) {
 	url, ctx := sqliteURL(t), t.Context()
 	_, _, db, _, err := openPools(Config{URL: url, Readers: 1}, newSilence(DefaultTimeout))
@@ -236,7 +235,7 @@ func TestUpgrade(t *testing.T) {
 		}
 		var after uint64
 		if err := db.QueryRowContext(ctx, "SELECT outcomes_after FROM hydra_meta").Scan(&after); err != nil || after != 7 {
-			t.Errorf("outcomes are said to be known after %d, %v", after, err)
+			t.Errorf("outcomes_after is %d, %v, want 7", after, err)
 		}
 	}
 }

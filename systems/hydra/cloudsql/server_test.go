@@ -13,13 +13,12 @@ import (
 )
 
 const (
-	// impatience is how long a database that is silent may be so, calm how long one that is
-	// not: a busy machine takes its time.
+	// impatience is the timeout for a silent database, calm the one for a responsive database on a busy machine.
 	impatience = 150 * time.Millisecond
 	calm       = 30 * time.Second
 )
 
-// through is a database's URL with a relay before it.
+// through puts a relay in front of a database and returns the URL of the relay.
 func through(t *testing.T, text string) (string, *testkit.Relay) {
 	t.Helper()
 	u, err := url.Parse(text)
@@ -31,7 +30,7 @@ func through(t *testing.T, text string) (string, *testkit.Relay) {
 	return u.String(), r
 }
 
-// TestSilentServerAtStart opens a database whose server takes connections and says nothing.
+// TestSilentServerAtStart opens a database whose server accepts connections and never responds.
 func TestSilentServerAtStart(t *testing.T) {
 	addr := testkit.SilentServer(t)
 	for _, scheme := range []string{"postgres", "mysql"} {
@@ -47,11 +46,10 @@ func TestSilentServerAtStart(t *testing.T) {
 	}
 }
 
-// testSilence cuts a server off, packets dropped, at each kind of question, and between the
-// beginning and the end of a transaction.
+// testSilence drops all packets to a server during each kind of request and in the middle of a transaction.
 func testSilence(t *testing.T, direct string) {
 	addr, between := through(t, direct)
-	// The server ends what is left open after four times as long.
+	// The server closes idle transactions after four times as long.
 	s, err := New(Config{URL: addr, Cluster: "test", Timeout: 500 * time.Millisecond, Readers: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +82,7 @@ func testSilence(t *testing.T, direct string) {
 		between.Set(testkit.Swallow)
 		s.silence.limit.Store(int64(impatience))
 		if err := question.ask(); !errors.Is(err, ErrSilent) {
-			t.Errorf("%s of a server that is cut off: %v", question.name, err)
+			t.Errorf("%s at an unreachable server: %v", question.name, err)
 		}
 		between.Set(testkit.Refuse)
 		between.Set(testkit.Pass)
@@ -95,10 +93,10 @@ func testSilence(t *testing.T, direct string) {
 	between.Set(testkit.Swallow)
 	s.silence.limit.Store(int64(impatience))
 	if err := tx.Commit(); err == nil {
-		t.Error("a server that is cut off has committed")
+		t.Error("a commit at an unreachable server succeeded")
 	}
-	// What the commit came to only the database knows; whatever it is, and though no caller has
-	// told the server of the end of that connection, others go on.
+	// Only the database knows the outcome of the commit. In either case, other transactions must proceed, although
+	// the server was not notified of the end of that connection.
 	other, err := Open(ctx, Config{URL: direct, Cluster: "test", Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -109,11 +107,11 @@ func testSilence(t *testing.T, direct string) {
 		t.Fatalf("progress %+v, %v", p, err)
 	}
 	if _, err := other.Apply(ctx, "y", 1, []Entry{put}); err != nil {
-		t.Errorf("after a transaction that a lost connection had left open: %v", err)
+		t.Errorf("applying after a lost connection left a transaction open: %v", err)
 	}
 }
 
-// half is a transaction that has advanced the applied index to 2, and not ended.
+// half starts a transaction that advances the applied index to 2 and leaves it open.
 func half(t *testing.T, s *Store) *sql.Tx {
 	t.Helper()
 	for end := time.Now().Add(calm); ; {

@@ -10,8 +10,7 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// BenchmarkRebuild fills an empty SQLite database from a snapshot; SKERRY_ROWS says of how
-// many rows, 20,000 otherwise.
+// BenchmarkRebuild fills an empty SQLite database from a snapshot with SKERRY_ROWS rows (default 20,000).
 func BenchmarkRebuild(b *testing.B) {
 	rows, err := strconv.Atoi(os.Getenv("SKERRY_ROWS"))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// sqliteURL is a fresh, empty database that a test may open several times.
+// sqliteURL returns the URL of a new, empty database that a test may open several times.
 func sqliteURL(t *testing.T) string { return "sqlite:" + filepath.Join(t.TempDir(), "hydra.db") }
 
 func open(t *testing.T, url string, change ...func(*Config)) *Store {
@@ -51,7 +51,7 @@ func write(do command.Action, table, key, value string) command.Write {
 	return command.Write{Do: do, Table: table, Key: key, Value: []byte(value)}
 }
 
-// contents is all that a database holds, as a snapshot has it.
+// contents returns the contents of a database as the lines of a snapshot.
 func contents(t *testing.T, s *Store) (lines []string) {
 	t.Helper()
 	var b bytes.Buffer
@@ -81,7 +81,7 @@ func snapshotLines(t *testing.T, b *bytes.Buffer) (lines []string) {
 func testRows(t *testing.T, url string) {
 	s, ctx := open(t, url), t.Context()
 	if _, err := s.Get(ctx, "accounts", "ada", 0); !errors.Is(err, ErrUnknownTable) {
-		t.Fatalf("before there is a table: %v", err)
+		t.Fatalf("reading before the table exists: %v", err)
 	}
 	nasty := `'; DROP TABLE accounts; --"` + "`\\%_é\u2028"
 	applied, err := s.Apply(ctx, "one", 0, []Entry{
@@ -147,7 +147,7 @@ func testRows(t *testing.T, url string) {
 		t.Errorf("count %d, %v", n, err)
 	}
 	if _, err := s.Apply(ctx, "two", 8, []Entry{{Index: 9}}); !errors.Is(err, ErrMoved) {
-		t.Errorf("an entry for the second time: %v", err)
+		t.Errorf("applying an entry a second time: %v", err)
 	}
 	if _, err := s.Apply(ctx, "one", 9,
 		[]Entry{entry(t, 10, command.Transaction{Writes: []command.Write{write(command.DropTable, "accounts", "", "")}}),
@@ -195,10 +195,10 @@ func testSnapshot(t *testing.T, url string) {
 	damaged := bytes.Clone(b.Bytes())
 	damaged[len(damaged)/2] ^= 1
 	if _, err := copied.Load(ctx, bytes.NewReader(damaged)); err == nil {
-		t.Error("a damaged snapshot was taken")
+		t.Error("a damaged snapshot was accepted")
 	}
 	if d := cmp.Diff(before, contents(t, copied)); d != "" {
-		t.Errorf("after loads that failed: %s", d)
+		t.Errorf("contents after failed loads: %s", d)
 	}
 	if index, err := copied.Load(ctx, bytes.NewReader(b.Bytes())); err != nil || index != 501 {
 		t.Fatalf("loaded %d, %v", index, err)
@@ -207,7 +207,7 @@ func testSnapshot(t *testing.T, url string) {
 		t.Error(d)
 	}
 	if copied.HasTable("old") || !copied.HasTable("b") {
-		t.Error("the snapshot's tables are not those that are known")
+		t.Error("the store's list of tables differs from the snapshot's")
 	}
 	if _, err := copied.Apply(ctx, "x", 501,
 		[]Entry{entry(t, 502, command.Transaction{Writes: []command.Write{write(command.Put, "b", "k", "{}")}})}); err != nil {
@@ -233,15 +233,15 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	if _, err := s.Apply(ctx, "x", 0, []Entry{{Index: 1, Data: []byte("nothing")}}); !errors.Is(err, ErrEntry) {
-		t.Errorf("an entry that is none: %v", err)
+		t.Errorf("applying an invalid entry: %v", err)
 	}
 	if got := Redacted("postgres://u:secret@h/db"); strings.Contains(got, "secret") {
 		t.Error(got)
 	}
 }
 
-// testExactlyOnce has two appliers race through a log, restarted at random places, with
-// batches of random sizes, and compares with a model that applies each entry once.
+// testExactlyOnce runs two concurrent appliers over one log, with random restarts and batch sizes, and compares
+// the result with a model that applies each entry once.
 func testExactlyOnce(t *testing.T, url string) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -266,7 +266,7 @@ func testExactlyOnce(t *testing.T, url string) {
 			t.Fatal(err)
 		}
 	}
-	open(t, url) // the tables, before two make them at once
+	open(t, url) // creates the tables, which both appliers would otherwise create concurrently
 	var both sync.WaitGroup
 	errs := make([]error, 2)
 	for i := range errs {
@@ -282,7 +282,7 @@ func testExactlyOnce(t *testing.T, url string) {
 	}
 }
 
-// applier applies a log to its end and dies every now and then.
+// applier applies a log to its end and restarts at random.
 func applier(ctx context.Context, url, name string, log []Entry, r *rand.Rand) error {
 	for {
 		s, err := Open(ctx, Config{URL: url, Cluster: "test", Readers: 1})
@@ -306,7 +306,7 @@ func life(ctx context.Context, s *Store, name string, log []Entry, r *rand.Rand)
 			return true, nil
 		}
 		batch := log[p.Applied:min(uint64(len(log)), p.Applied+1+r.Uint64N(9))]
-		if r.IntN(5) == 0 { // it dies within the transaction
+		if r.IntN(5) == 0 { // it crashes within the transaction
 			if err := s.abandon(ctx, name, p.Applied, batch); err != nil && !errors.Is(err, ErrMoved) {
 				return false, err
 			}
@@ -343,11 +343,11 @@ func (s *Store) abandon(ctx context.Context, holder string, after uint64, entrie
 func FuzzReadSnapshot(f *testing.F) {
 	f.Add([]byte(snapshotMagicV1 + "\x01c\x05\x01\x01aT\x01aR\x01k\x03\x02{}E\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		_, _ = ReadSnapshot(bytes.NewReader(data), Visitor{}) // it must end, whatever it is given
+		_, _ = ReadSnapshot(bytes.NewReader(data), Visitor{}) // it must return for any input
 	})
 }
 
-// Members of a cloud that start together open its new file together.
+// TestConcurrentOpen checks that members of a cloud that start together can open its new database file together.
 func TestConcurrentOpen(t *testing.T) {
 	for range 20 {
 		path := filepath.Join(t.TempDir(), "new.db")

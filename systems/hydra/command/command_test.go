@@ -33,7 +33,7 @@ func TestEvaluate(t *testing.T) {
 	for _, c := range []struct {
 		name, transaction string
 		want              string
-		row               string // of accounts/ada afterwards, "" for none
+		row               string // expected row accounts/ada afterwards, "" for none
 	}{
 		{"put", `{"writes":[{"do":"put","table":"accounts","key":"ada","value":{ "balance" : 7 }}]}`, OK, `{"balance":7}`},
 		{"merge keeps others", `{"writes":[{"do":"merge","table":"accounts","key":"ada","value":{"name":"Ada"}}]}`, OK,
@@ -145,7 +145,7 @@ func TestNormalizeRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := c.Normalize(); err == nil {
-				t.Error("it was taken")
+				t.Error("the transaction was accepted")
 			}
 		})
 	}
@@ -188,7 +188,7 @@ func FuzzNormalize(f *testing.F) {
 	})
 }
 
-// Logs of former versions hold these bytes.
+// TestBytes fixes the encoding: logs of earlier versions contain these bytes.
 func TestBytes(t *testing.T) {
 	given := Transaction{
 		RequestID: "r",
@@ -197,7 +197,7 @@ func TestBytes(t *testing.T) {
 	}
 	want := "\x01\x01r\x02\x02\x01a\x01k\xac\x02\x00\x00\x03\x01a\x01k\x00\x01f\x011\x02\x00\x01a\x01k\x02{}\x06\x01b\x00\x00"
 	if got := string(given.Append(nil)); got != want {
-		t.Errorf("encoded as %q, not %q", got, want)
+		t.Errorf("encoded as %q, want %q", got, want)
 	}
 	if got, err := Decode([]byte(want)); err != nil || cmp.Diff(given, got) != "" {
 		t.Errorf("%v\n%s", err, cmp.Diff(given, got))

@@ -14,7 +14,7 @@ import (
 
 const big1, big2 = "123456789012345678901234567890", "123456789012345678901234567891"
 
-// check judges a comparison of a field with a value as a database does: normalized, encoded, decoded.
+// check evaluates a comparison of a field with a value as a database does: normalized, encoded and decoded.
 func check(t *testing.T, field string, is Condition, value string) string {
 	t.Helper()
 	given := Transaction{
@@ -74,7 +74,7 @@ func TestNumbersAreComparedExactly(t *testing.T) {
 	}
 }
 
-// Random decimals compare as rational numbers do.
+// TestNumbersCompareAsRationals compares random decimals and checks the result against rational arithmetic.
 func TestNumbersCompareAsRationals(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	number := func() string {
@@ -102,7 +102,7 @@ func TestNumbersCompareAsRationals(t *testing.T) {
 		x, okX := new(big.Rat).SetString(a)
 		y, okY := new(big.Rat).SetString(b)
 		if !okX || !okY || !json.Valid([]byte(a)) || !json.Valid([]byte(b)) {
-			t.Fatalf("%s or %s is no number", a, b)
+			t.Fatalf("%s or %s is not a number", a, b)
 		}
 		if got, want := compareNumbers([]byte(a), []byte(b)), x.Cmp(y); got != want {
 			t.Fatalf("%s against %s: %d, want %d", a, b, got, want)
@@ -120,8 +120,8 @@ func TestExponentsOutOfBoundsAreRefused(t *testing.T) {
 	}
 }
 
-// An entry of an earlier version's log does what it did then, wherever it is applied; one of this version has a code that
-// an earlier version refuses.
+// TestChecksOfEarlierVersions checks that an entry of an earlier version has the same effect as it had then. An entry of
+// this version has a code that earlier versions reject.
 func TestChecksOfEarlierVersions(t *testing.T) {
 	entry := func(code string) []byte {
 		return []byte("\x01\x00\x01" + code + "\x01t\x01k\x00\x01f\x1e" + big2 + "\x01\x03\x01t\x01k\x00")

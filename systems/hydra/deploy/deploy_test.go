@@ -27,8 +27,8 @@ import (
 	hydradns "skerry/systems/hydra/dns"
 )
 
-// TestMain makes the test's program one that deployments can be started from: it listens
-// where a service would, and says that it is ready.
+// TestMain lets deployments start the test binary as a service: it listens on the service's addresses and
+// reports ready.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && slices.Contains([]string{"node", "lb", "wallet", "dns"}, os.Args[1]) {
 		os.Exit(stand(os.Args[1:]))
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// stand stands for a service.
+// stand runs a stand-in for a service.
 func stand(args []string) int {
 	listen := ""
 	if i := slices.Index(args, "--listen"); i > 0 {
@@ -63,8 +63,7 @@ func stand(args []string) int {
 	return 0
 }
 
-// answer says that every name is at an address where nothing listens and at one where a
-// balancer may.
+// answer resolves every name to an address without a listener and to the address of a balancer.
 func answer(w dns.ResponseWriter, q *dns.Msg) {
 	m := new(dns.Msg).SetReply(q)
 	for _, addr := range []string{"127.0.0.1", "127.0.0.2"} {
@@ -75,8 +74,8 @@ func answer(w dns.ResponseWriter, q *dns.Msg) {
 	_ = w.WriteMsg(m)
 }
 
-// A browser's connection goes to the first of the name's addresses that answers, and ends
-// with the door.
+// TestDoor checks that a browser's connection goes to the first reachable address of the name and is closed when
+// the door closes.
 func TestDoor(t *testing.T) {
 	site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(w, r.Body)
@@ -110,13 +109,13 @@ func TestDoor(t *testing.T) {
 	text, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
 	if err != nil || string(text) != "hello" {
-		t.Errorf("it passed on %q, %v", text, err)
+		t.Errorf("the door forwarded %q, %v", text, err)
 	}
-	if err := d.Close(); err != nil { // though the connection is kept
+	if err := d.Close(); err != nil { // although the connection is still open
 		t.Error(err)
 	}
 	if _, err := http.Get(d.URL()); err == nil {
-		t.Error("it is open")
+		t.Error("the connection is still open")
 	}
 }
 
@@ -155,7 +154,7 @@ func TestDeploymentLifecycle(t *testing.T) {
 	var all []string
 	for _, s := range d.States() {
 		if !s.Running || s.PID == 0 {
-			t.Errorf("%+v does not run", s)
+			t.Errorf("%+v is not running", s)
 		}
 		all = append(all, s.Name)
 	}
@@ -174,14 +173,14 @@ func TestDeploymentLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := state(d, "wallet-aws"); !s.Running || s.PID == before {
-		t.Errorf("after its return: %+v", s)
+		t.Errorf("after the return of aws: %+v", s)
 	}
 	pid := state(d, "aws-1").PID
 	if err := d.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := syscall.Kill(pid, 0); err == nil {
-		t.Error("a process is left")
+		t.Error("a process is still running")
 	}
 }
 
@@ -196,12 +195,12 @@ func TestExitedServiceIsRestarted(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("it was not started again")
+			t.Fatal("the service was not restarted")
 		}
 	}
 }
 
-// What is written for members and the DNS server is what they take.
+// TestFiles checks that members and the DNS server can parse their generated configurations.
 func TestFiles(t *testing.T) {
 	o := Options{Dir: t.TempDir(), Zone: "hydra.test", Prefer: "aws", Secure: true, Wallet: true, MaxLog: 8 << 20,
 		Drain: 250 * time.Millisecond}
@@ -209,7 +208,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // a directory that is kept is used again
+	for range 2 { // the second launch reuses the directory
 		services, err := PlanServices(t.Context(), layout, o)
 		if err != nil {
 			t.Fatal(err)
@@ -253,15 +252,15 @@ func TestFailedProcessStart(t *testing.T) {
 	}
 }
 
-// A starved DNS server's answer is waited for as long as the asker has time.
+// TestLookupOfASlowServer checks that Lookup waits for a slow DNS server until the caller's deadline.
 func TestLookupOfASlowServer(t *testing.T) {
 	for name, tt := range map[string]struct {
 		has, takes time.Duration
 		ok         bool
 	}{
-		"in time":             {8 * time.Second, 5 * time.Second, true},
-		"too late":            {4 * time.Second, 5 * time.Second, false},
-		"ten seconds at most": {time.Hour, 20 * time.Second, false},
+		"in time":      {8 * time.Second, 5 * time.Second, true},
+		"too late":     {4 * time.Second, 5 * time.Second, false},
+		"at most 10 s": {time.Hour, 20 * time.Second, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -275,7 +274,7 @@ func TestLookupOfASlowServer(t *testing.T) {
 					s := &dns.Conn{Conn: server}
 					q, err := s.ReadMsg()
 					if err != nil {
-						return // the asker is gone
+						return // the caller has given up
 					}
 					time.Sleep(tt.takes)
 					a := new(dns.Msg).SetReply(q)

@@ -53,7 +53,7 @@ names:
 		}
 	}
 	if _, err := Parse("zone.yaml", []byte("zone: z\nnmaes: []")); err == nil {
-		t.Error("a misspelt key was taken")
+		t.Error("a misspelt key was accepted")
 	}
 }
 
@@ -65,7 +65,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		z := newZone(c) // what is valid can be served
+		z := newZone(c) // a valid configuration can be served
 		s := &Server{zone: z}
 		if c.Upstream == "" {
 			if m := s.reply(new(dns.Msg).SetQuestion(dns.Fqdn(name), dns.TypeA)); m == nil {

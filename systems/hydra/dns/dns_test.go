@@ -20,7 +20,7 @@ import (
 	"skerry/test/testkit"
 )
 
-// service is what a check asks: healthy or not.
+// service is the target of a health check.
 type service struct {
 	*httptest.Server
 	ill atomic.Bool
@@ -37,7 +37,7 @@ func newService(t *testing.T) *service {
 	return s
 }
 
-// serve runs a zone and returns where.
+// serve runs a server for a zone and returns it with its address.
 func serve(t *testing.T, c Config) (*Server, string) {
 	t.Helper()
 	c.Check.Interval, c.Check.Timeout = unit.Duration(10*time.Millisecond), unit.Duration(20*time.Second)
@@ -81,7 +81,7 @@ func addresses(m *dns.Msg) (all []string) {
 	return all
 }
 
-// counted is how many queries for A were answered well.
+// counted returns the number of A queries answered without error.
 func counted(t *testing.T, s *Server) float64 {
 	t.Helper()
 	var m dto.Metric
@@ -100,12 +100,12 @@ func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("timeout waiting until %s", what)
 		}
 	}
 }
 
-// example is a zone with all that a zone may have.
+// example returns a configuration that uses every feature of a zone.
 func example() Config {
 	c := Defaults("Hydra.test")
 	c.Nameservers = []Nameserver{{Name: "ns1", Addresses: []string{"192.0.2.53"}}}
@@ -125,7 +125,7 @@ func TestAnswers(t *testing.T) {
 		qtype uint16
 		rcode int
 		addrs []string
-		types []string // of answer, then of authority
+		types []string // types in the answer section, then in the authority section
 	}{
 		{"wallet.hydra.test.", dns.TypeA, dns.RcodeSuccess, []string{"192.0.2.1", "192.0.2.2"}, []string{"A", "A"}},
 		{"WALLET.hydra.TEST.", dns.TypeAAAA, dns.RcodeSuccess, []string{"2001:db8::1"}, []string{"AAAA"}},
@@ -135,7 +135,7 @@ func TestAnswers(t *testing.T) {
 		{"ns1.hydra.test.", dns.TypeA, dns.RcodeSuccess, []string{"192.0.2.53"}, []string{"A"}},
 		{"hydra.test.", dns.TypeMX, dns.RcodeSuccess, nil, []string{"SOA"}},
 		{"four.hydra.test.", dns.TypeAAAA, dns.RcodeSuccess, nil, []string{"SOA"}},
-		{"deep.hydra.test.", dns.TypeA, dns.RcodeSuccess, nil, []string{"SOA"}}, // there are names below it
+		{"deep.hydra.test.", dns.TypeA, dns.RcodeSuccess, nil, []string{"SOA"}}, // an empty non-terminal
 		{"none.hydra.test.", dns.TypeA, dns.RcodeNameError, nil, []string{"SOA"}},
 		{"x.wallet.hydra.test.", dns.TypeA, dns.RcodeNameError, nil, []string{"SOA"}},
 		{"wallet.hydra.test.", dns.TypeANY, dns.RcodeSuccess, nil, []string{"HINFO"}},
@@ -158,7 +158,7 @@ func TestAnswers(t *testing.T) {
 			}
 			for _, rr := range m.Answer {
 				if rr.Header().Name != tt.name {
-					t.Errorf("%s was answered for %s", tt.name, rr.Header().Name)
+					t.Errorf("query for %s: got a record of %s", tt.name, rr.Header().Name)
 				}
 			}
 		}
@@ -171,9 +171,9 @@ func TestInvalidQueries(t *testing.T) {
 		change func(*dns.Msg)
 		rcode  int
 	}{
-		"an update":             {func(m *dns.Msg) { m.Opcode = dns.OpcodeUpdate }, dns.RcodeNotImplemented},
-		"class CHAOS":           {func(m *dns.Msg) { m.Question[0].Qclass = dns.ClassCHAOS }, dns.RcodeRefused},
-		"a version of tomorrow": {func(m *dns.Msg) { m.SetEdns0(4096, false); m.IsEdns0().SetVersion(1) }, dns.RcodeBadVers},
+		"an update":                {func(m *dns.Msg) { m.Opcode = dns.OpcodeUpdate }, dns.RcodeNotImplemented},
+		"class CHAOS":              {func(m *dns.Msg) { m.Question[0].Qclass = dns.ClassCHAOS }, dns.RcodeRefused},
+		"unsupported EDNS version": {func(m *dns.Msg) { m.SetEdns0(4096, false); m.IsEdns0().SetVersion(1) }, dns.RcodeBadVers},
 	}
 	for name, tt := range tests {
 		m := new(dns.Msg).SetQuestion("wallet.hydra.test.", dns.TypeA)
@@ -196,10 +196,10 @@ func TestAddressesRotate(t *testing.T) {
 			first[addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA))[0]]++
 		}
 		if len(first) != 2 {
-			t.Errorf("%s: first were %v", order, first)
+			t.Errorf("%s: first addresses: %v", order, first)
 		}
 		if order == "rotate" && first["192.0.2.1"] != n/2 {
-			t.Errorf("%s: first were %v", order, first)
+			t.Errorf("%s: first addresses: %v", order, first)
 		}
 	}
 }
@@ -207,7 +207,7 @@ func TestAddressesRotate(t *testing.T) {
 func TestHealth(t *testing.T) {
 	for _, policy := range []string{"all", "servfail"} {
 		one, two := newService(t), newService(t)
-		two.ill.Store(true) // before it is checked for the first time
+		two.ill.Store(true) // before the first health check
 		c := example()
 		c.AllUnhealthy = policy
 		c.Names = []Name{{Name: "@", Alias: "w"}, {Name: "w", Targets: []Target{{Address: "192.0.2.1", Check: one.URL},
@@ -218,21 +218,21 @@ func TestHealth(t *testing.T) {
 		}
 		now := func() []string { return sorted(addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA))) }
 		if got := now(); !slices.Equal(got, []string{"192.0.2.1"}) {
-			t.Errorf("one is ill from the start: %v", got)
+			t.Errorf("with one unhealthy target at the start: %v", got)
 		}
 		before := serial()
 		two.ill.Store(false)
-		until(t, "the second is back", func() bool { return len(now()) == 2 })
+		until(t, "the second target is back", func() bool { return len(now()) == 2 })
 		if serial() <= before {
-			t.Error("the serial number stayed when the zone changed")
+			t.Error("the serial number did not change with the zone")
 		}
 		one.Close()
-		until(t, "the first is lost", func() bool { return slices.Equal(now(), []string{"192.0.2.2"}) })
+		until(t, "the first target is removed", func() bool { return slices.Equal(now(), []string{"192.0.2.2"}) })
 		two.ill.Store(true)
 		if policy == "all" {
-			until(t, "all are given since none is healthy", func() bool { return len(now()) == 2 })
+			until(t, "all targets are returned since none is healthy", func() bool { return len(now()) == 2 })
 		} else {
-			until(t, "it fails since none is healthy", func() bool {
+			until(t, "the query fails since no target is healthy", func() bool {
 				return queryServer(t, at, "udp", "hydra.test.", dns.TypeA).Rcode == dns.RcodeServerFailure
 			})
 		}
@@ -251,10 +251,10 @@ func TestTCPCheck(t *testing.T) {
 	c.Names = []Name{{Name: "@", Targets: []Target{{Address: "192.0.2.1", Check: "tcp://" + l.Addr().String()}, {Address: "192.0.2.2"}}}}
 	_, at := serve(t, c)
 	if got := addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA)); len(got) != 2 {
-		t.Errorf("both are healthy: %v", got)
+		t.Errorf("with two healthy targets: %v", got)
 	}
 	l.Close()
-	until(t, "the first is lost", func() bool { return len(addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA))) == 1 })
+	until(t, "the first target is removed", func() bool { return len(addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA))) == 1 })
 }
 
 func TestAliasOutsideTheZone(t *testing.T) {
@@ -273,10 +273,10 @@ func TestAliasOutsideTheZone(t *testing.T) {
 		}
 	}
 	if n := counted(t, upstream); n != 1 {
-		t.Errorf("the upstream was asked %v times; its answer is good for an hour", n)
+		t.Errorf("the upstream got %v queries, but its answer has a TTL of one hour", n)
 	}
 	if m := queryServer(t, at, "udp", "bad.hydra.test.", dns.TypeA); m.Rcode != dns.RcodeServerFailure {
-		t.Errorf("an alias that does not resolve: %v", m)
+		t.Errorf("an unresolvable alias: %v", m)
 	}
 }
 
@@ -298,9 +298,8 @@ func TestLargeAnswers(t *testing.T) {
 	}
 }
 
-// A client that keeps an answer as long as it may finds the cloud that is left after the
-// time to live; one that keeps answers for ever does not, and has to try the addresses of
-// its answer in turn.
+// TestCachingClients checks that a client that respects the TTL finds the remaining cloud after it. A client that
+// caches answers forever does not, and has to try the addresses of its answer in turn.
 func TestCachingClients(t *testing.T) {
 	one, two := newService(t), newService(t)
 	c := example()
@@ -320,12 +319,12 @@ func TestCachingClients(t *testing.T) {
 	obedient, stubborn := cached(true), cached(false)
 	both := []string{"192.0.2.1", "192.0.2.2"}
 	if !slices.Equal(obedient(), both) || !slices.Equal(stubborn(), both) {
-		t.Fatal("both clouds are healthy")
+		t.Fatal("the answer lacks a healthy cloud")
 	}
 	one.Close()
-	until(t, "the client that obeys has forgotten the lost cloud", func() bool { return slices.Equal(obedient(), both[1:]) })
+	until(t, "the client that respects the TTL has dropped the lost cloud", func() bool { return slices.Equal(obedient(), both[1:]) })
 	if got := stubborn(); !slices.Equal(got, both) {
-		t.Errorf("the client that does not obey: %v", got)
+		t.Errorf("the client that ignores the TTL: %v", got)
 	}
 }
 

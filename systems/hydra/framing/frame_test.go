@@ -33,7 +33,7 @@ var answers = []framing.Answer{
 	{ID: 5, Kind: framing.Elsewhere},
 }
 
-// Frames come out of a connection as they were put into it, however it cuts them.
+// TestFrames checks that frames survive a connection that splits them arbitrarily.
 func TestFrames(t *testing.T) {
 	var sent []byte
 	for i := range requests {
@@ -65,13 +65,12 @@ func TestFrames(t *testing.T) {
 			}
 		}
 		if _, err := r.Next(); err != io.EOF || r.HasFrame() {
-			t.Errorf("%s: behind the last frame: %v", name, err)
+			t.Errorf("%s: after the last frame: %v", name, err)
 		}
 	}
 }
 
-// TestLong reads more long frames than there is room for: each is given back, or the reader trusts
-// the other side.
+// TestLong reads more long frames than fit into the memory limit: each one is released, or the reader trusts its peer.
 func TestLong(t *testing.T) {
 	var sent []byte
 	long := framing.Request{Operation: framing.Transact, Transaction: bytes.Repeat([]byte{'x'}, 1<<20)}
@@ -89,13 +88,13 @@ func TestLong(t *testing.T) {
 			}
 			held, long := r.Long()
 			if !long {
-				t.Errorf("%s: a frame of 1 MiB is not the caller's", name)
+				t.Errorf("%s: the caller does not own a frame of 1 MiB", name)
 			}
 			room.Release(held)
 		}
 	}
 	if room.InUse() != 0 {
-		t.Errorf("%d bytes are held", room.InUse())
+		t.Errorf("%d bytes are still reserved", room.InUse())
 	}
 	r := framing.NewReader(bytes.NewReader(sent)).SetLimits(room, time.Minute, func(time.Time) error { return nil })
 	var err error
@@ -103,7 +102,7 @@ func TestLong(t *testing.T) {
 		_, err = r.Next()
 	}
 	if !errors.Is(err, bodylimit.ErrFull) {
-		t.Errorf("frames that nobody gives back: %v", err)
+		t.Errorf("frames that are not released: %v", err)
 	}
 }
 
@@ -114,10 +113,10 @@ func TestMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.HasFrame() {
-		t.Error("a frame that is not whole is said to be there")
+		t.Error("an incomplete frame is reported as available")
 	}
 	if _, err := r.Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a frame cut short: %v", err)
+		t.Errorf("a truncated frame: %v", err)
 	}
 }
 
@@ -127,7 +126,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// What is no frame is refused, and what is one is the same when it is written again.
+// FuzzDecode checks that invalid frames are rejected and valid frames are unchanged when encoded again.
 func FuzzDecode(f *testing.F) {
 	for i := range requests {
 		f.Add(framing.AppendRequest(nil, &requests[i])[4:])
@@ -151,7 +150,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// Every frame of many goroutines arrives once and whole.
+// TestOutbox checks that each frame from many goroutines arrives complete and exactly once.
 func TestOutbox(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()
@@ -184,14 +183,14 @@ func TestOutbox(t *testing.T) {
 	all.Wait()
 	there.Close()
 	if err := o.SendRequest(&framing.Request{Operation: framing.Transact}); err == nil || errors.Is(err, framing.ErrNotSent) {
-		t.Errorf("a frame on a connection that is found closed: %v", err)
+		t.Errorf("a frame on a connection that turns out to be closed: %v", err)
 	}
 	if err := o.SendRequest(&framing.Request{Operation: framing.Transact}); !errors.Is(err, framing.ErrNotSent) {
-		t.Errorf("a frame on a connection that is known to be closed: %v", err)
+		t.Errorf("a frame on a connection known to be closed: %v", err)
 	}
 }
 
-// Members of former versions send these bytes.
+// TestBytes fixes the encoding: members of earlier versions send these bytes.
 func TestBytes(t *testing.T) {
 	for want, got := range map[string][]byte{
 		"\v\x00\x00\x00\xac\x02\x01\xdc\v\x02\x14\x01a\x01k": framing.AppendRequest(nil,
@@ -211,7 +210,7 @@ func TestBytes(t *testing.T) {
 		"\x02\x00\x00\x00\x01\x04": framing.AppendAnswer(nil, &framing.Answer{ID: 1, Kind: framing.Elsewhere}),
 	} {
 		if string(got) != want {
-			t.Errorf("%q is %q", want, got)
+			t.Errorf("got %q, want %q", want, got)
 		}
 	}
 }

@@ -21,17 +21,17 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// rows is a member that keeps rows in memory. Of the others' methods none is called.
+// rows is a member that stores rows in memory. Its other methods are never called.
 type rows struct {
 	api.Backend
 	quick bool
-	hold  chan struct{} // writes wait until it is closed, nil: they do not
+	hold  chan struct{} // writes wait until it is closed; nil: they do not wait
 	began atomic.Int64  // writes
 
 	mu     sync.Mutex
 	values map[string]string
 	last   uint64
-	err    error // of every operation
+	err    error // returned by every operation
 }
 
 func (r *rows) Quick(api.Consistency) bool { return r.quick }
@@ -105,7 +105,7 @@ func open(t *testing.T, c hydraclient.Config) *hydraclient.Client {
 	return got
 }
 
-// tale is what a client sees of a few operations.
+// tale runs a few operations and returns what the client observes, one line each.
 func tale(t *testing.T, c *hydraclient.Client) (lines []string) {
 	ctx := t.Context()
 	say := func(what string, v any, m hydraclient.Meta, err error) {
@@ -133,7 +133,7 @@ func tale(t *testing.T, c *hydraclient.Client) (lines []string) {
 		row, err = c.Get(ctx, "t", "k/ä ", read, hydraclient.WithMeta(&m))
 		say("get", string(row.Value)+row.Key, m, err)
 		if row.Version != w.Version {
-			t.Errorf("version %d of a row that was written at %d", row.Version, w.Version)
+			t.Errorf("got version %d of a row written at version %d", row.Version, w.Version)
 		}
 	}
 	w, err := c.Transact(ctx, api.Transaction{RequestID: "r1", Checks: []api.Check{{Table: "t", Key: "k/ä ",
@@ -158,8 +158,8 @@ func tale(t *testing.T, c *hydraclient.Client) (lines []string) {
 	return lines
 }
 
-// A stream tells the same as HTTP, whether the member does reads in their turn or not, and so does
-// an endpoint that knows no streams.
+// TestStreamMatchesHTTP checks that a stream and HTTP give the same results, with and without in-order reads at the
+// member, and that an endpoint without streams does, too.
 func TestStreamMatchesHTTP(t *testing.T) {
 	plain, _, _ := member(t, &rows{}, api.Config{})
 	want := tale(t, open(t, hydraclient.Config{Endpoints: []string{plain}}))
@@ -184,7 +184,7 @@ func TestStreamMatchesHTTP(t *testing.T) {
 	}
 }
 
-// Each of many goroutines gets its own answer.
+// TestConcurrentRequestsOnOneStream checks that each of many goroutines gets its own response.
 func TestConcurrentRequestsOnOneStream(t *testing.T) {
 	addr, _, _ := member(t, &rows{quick: true}, api.Config{})
 	c := open(t, hydraclient.Config{Endpoints: []string{addr}, Streams: 1})
@@ -197,7 +197,7 @@ func TestConcurrentRequestsOnOneStream(t *testing.T) {
 					t.Error(err)
 				}
 				if row, err := c.Get(t.Context(), "t", key); err != nil || string(row.Value) != value {
-					t.Errorf("%s is %s, not %s: %v", key, row.Value, value, err)
+					t.Errorf("%s: got %s, want %s: %v", key, row.Value, value, err)
 				}
 			}
 		})
@@ -231,7 +231,8 @@ func TestStreamNeedsToken(t *testing.T) {
 	}
 }
 
-// What a member cannot answer itself is asked for with HTTP, where it passes requests on.
+// TestStreamElsewhere checks that a request that the member cannot serve is repeated over HTTP, where the member
+// forwards it.
 func TestStreamElsewhere(t *testing.T) {
 	other := &rows{values: map[string]string{"t/k": `{"v":1}`}}
 	there, _, _ := member(t, other, api.Config{})
@@ -247,18 +248,18 @@ func TestStreamElsewhere(t *testing.T) {
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !so(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it is not so that %s", what)
+			t.Fatalf("timeout waiting until %s", what)
 		}
 	}
 }
 
-// A write whose connection ends is in doubt; one that is not begun goes to another endpoint,
-// as does a read.
+// TestStreamEnds checks that a write is in doubt if its connection closes. A write that has not started and a read go
+// to another endpoint.
 func TestStreamEnds(t *testing.T) {
 	slow := &rows{hold: make(chan struct{})}
 	addr, s, h := member(t, slow, api.Config{})
@@ -275,14 +276,14 @@ func TestStreamEnds(t *testing.T) {
 	cancel()
 	s.Close(ended)
 	if err := <-doubt; !errors.Is(err, hydraclient.ErrInDoubt) {
-		t.Errorf("a write whose member ended: %v", err)
+		t.Errorf("a write whose member stopped: %v", err)
 	}
 	if row, err := c.Get(t.Context(), "t", "k"); err != nil || string(row.Value) != `{"v":1}` {
-		t.Errorf("a read after that: %s, %v", row.Value, err)
+		t.Errorf("a read after the member stopped: %s, %v", row.Value, err)
 	}
 }
 
-// A member that ends answers what is under way.
+// TestStreamDrains checks that a stopping member completes the requests in flight.
 func TestStreamDrains(t *testing.T) {
 	slow := &rows{hold: make(chan struct{})}
 	addr, s, h := member(t, slow, api.Config{})
@@ -303,19 +304,19 @@ func TestStreamDrains(t *testing.T) {
 	}()
 	close(slow.hold)
 	if err := <-answered; err != nil {
-		t.Errorf("a write that was under way: %v", err)
+		t.Errorf("a write in flight: %v", err)
 	}
 	<-closed
-	// Until the client has noticed the end of the connection a write on it is in doubt.
-	eventually(t, "a write after the end was certainly not done", func() bool {
+	// A write is in doubt until the client has detected that the connection is closed.
+	eventually(t, "a write after the stop fails as not done", func() bool {
 		_, err := c.Put(t.Context(), "t", "k", json.RawMessage(`{}`))
 		if err == nil {
-			t.Error("a write after the end was done")
+			t.Error("a write after the stop succeeded")
 		}
 		return errors.Is(err, hydraclient.ErrUnavailable)
 	})
 	if n := slow.began.Load(); n != 1 {
-		t.Errorf("%d writes were done", n)
+		t.Errorf("%d writes were applied", n)
 	}
 }
 
@@ -333,14 +334,14 @@ func TestStreamCancel(t *testing.T) {
 	eventually(t, "the write has begun", func() bool { return slow.began.Load() > 0 })
 	cancel()
 	if err := <-gave; !errors.Is(err, hydraclient.ErrInDoubt) {
-		t.Errorf("a write that was given up: %v", err)
+		t.Errorf("a canceled write: %v", err)
 	}
 	if _, err := c.Get(t.Context(), "t", "none"); !errors.Is(err, hydraclient.ErrNotFound) {
 		t.Errorf("a read on the same stream: %v", err)
 	}
 }
 
-// What is no frame ends the stream, and nothing else.
+// TestStreamNonsense checks that an invalid frame closes the stream and has no other effect.
 func TestStreamNonsense(t *testing.T) {
 	addr, _, _ := member(t, &rows{}, api.Config{})
 	conn, err := net.Dial("tcp", addr)
@@ -358,8 +359,8 @@ func TestStreamNonsense(t *testing.T) {
 	}
 }
 
-// Those who share a connection that cannot be made wait for one attempt, not one after the
-// other, and each no longer than its own time; nothing was done.
+// TestConcurrentConnect checks that requests sharing a connection that cannot be established wait for one attempt,
+// each until its own deadline, and report that nothing was done.
 func TestConcurrentConnect(t *testing.T) {
 	var dials atomic.Int64
 	stuck := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -381,6 +382,6 @@ func TestConcurrentConnect(t *testing.T) {
 	}
 	all.Wait()
 	if n := dials.Load(); n != 1 {
-		t.Errorf("%d connections were tried, want 1", n)
+		t.Errorf("%d connection attempts, want 1", n)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"skerry/systems/hydra/command"
 )
 
-// TestHistoryIsInLogOrder has wallets whose clocks differ, jump and go back do orders beside each
-// other: each account's history is in the order in which they were done.
+// TestHistoryIsInLogOrder runs orders concurrently in wallets whose clocks differ, jump and go back. The history of
+// each account must be in the order in which the log applied them.
 func TestHistoryIsInLogOrder(t *testing.T) {
 	m := newMemory()
 	names := []string{"a", "b", "c"}
@@ -69,7 +69,8 @@ func TestHistoryIsInLogOrder(t *testing.T) {
 	}
 }
 
-// An account of before entries were counted goes on, and shows its old entries behind the new.
+// TestOldHistory checks that an account from before entries were numbered still works and lists its old entries
+// after the new ones.
 func TestOldHistory(t *testing.T) {
 	m := newMemory()
 	w := opened(t, m, "ada")

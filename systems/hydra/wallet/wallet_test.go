@@ -22,21 +22,21 @@ import (
 	"skerry/systems/hydra/hydraclient"
 )
 
-// memory is a data layer in memory: transactions are judged as members judge them.
+// memory is an in-memory data layer that evaluates transactions as members do.
 type memory struct {
 	mu     sync.Mutex
 	tables map[string]map[string]command.Row
 	done   map[string]command.Outcome
 	index  uint64
-	// broken, when set, is asked after every transaction for the error that its client sees.
+	// broken, if set, returns the error that the client sees after each transaction.
 	broken func() error
-	// lost makes linearizable reads fail: at first they are asked for, then local ones.
+	// lost makes linearizable reads fail, so that the wallet falls back to local reads.
 	lost bool
 	read int
 
 	gets   int
-	behind map[string]command.Row // accounts as local reads may find them
-	log    []string               // keys of the orders that were done
+	behind map[string]command.Row // accounts as local reads may return them
+	log    []string               // keys of the applied orders
 }
 
 func newMemory() *memory {
@@ -77,7 +77,7 @@ func (m *memory) Transact(_ context.Context, t api.Transaction, _ ...hydraclient
 			m.done[t.RequestID] = out
 		}
 		if out.Code == command.OK {
-			order, _, _ := strings.Cut(t.RequestID, " ") // without the number of the try
+			order, _, _ := strings.Cut(t.RequestID, " ") // without the number of the attempt
 			m.log = append(m.log, order)
 		}
 	}
@@ -95,8 +95,8 @@ func (m *memory) Transact(_ context.Context, t api.Transaction, _ ...hydraclient
 	return api.Written{}, &hydraclient.Error{Problem: api.Problem{Code: out.Code, Failed: &out.Failed}}
 }
 
-// Get answers every other read with what was there before the last few transactions, as a local
-// read of a database that is behind does.
+// Get answers every other read with the state before the last few transactions, like a local read of a database that
+// is behind.
 func (m *memory) Get(_ context.Context, table, key string, _ ...hydraclient.Option) (api.Row, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -175,14 +175,14 @@ func TestOrders(t *testing.T) {
 		{"it again", func() (Source, error) { return w.Deposit(ctx, "d1", "ada", 1000) }, nil},
 		{"a transfer", func() (Source, error) { return w.Transfer(ctx, "t1", "ada", "bob", 300) }, nil},
 		{"it again", func() (Source, error) { return w.Transfer(ctx, "t1", "ada", "bob", 300) }, nil},
-		{"more than there is", func() (Source, error) { return w.Transfer(ctx, "t2", "ada", "bob", 701) }, ErrInsufficient},
+		{"more than the balance", func() (Source, error) { return w.Transfer(ctx, "t2", "ada", "bob", 701) }, ErrInsufficient},
 		{"to nobody", func() (Source, error) { return w.Transfer(ctx, "t3", "ada", "eve", 1) }, ErrNoAccount},
 		{"from nobody", func() (Source, error) { return w.Transfer(ctx, "t4", "eve", "ada", 1) }, ErrNoAccount},
-		{"a deposit to nobody", func() (Source, error) { return w.Deposit(ctx, "d2", "eve", 1) }, ErrNoAccount},
-		{"an account that is there", func() (Source, error) { return w.Open(ctx, "o1", "ada") }, ErrTaken},
+		{"a deposit to a missing account", func() (Source, error) { return w.Deposit(ctx, "d2", "eve", 1) }, ErrNoAccount},
+		{"an existing account", func() (Source, error) { return w.Open(ctx, "o1", "ada") }, ErrTaken},
 		{"to itself", func() (Source, error) { return w.Transfer(ctx, "t5", "ada", "ada", 1) }, ErrInvalid},
 		{"nothing", func() (Source, error) { return w.Transfer(ctx, "t6", "ada", "bob", 0) }, ErrInvalid},
-		{"less than nothing", func() (Source, error) { return w.Transfer(ctx, "t7", "ada", "bob", -5) }, ErrInvalid},
+		{"a negative amount", func() (Source, error) { return w.Transfer(ctx, "t7", "ada", "bob", -5) }, ErrInvalid},
 		{"the bank", func() (Source, error) { return w.Transfer(ctx, "t8", "!bank", "bob", 5) }, ErrInvalid},
 		{"SQL", func() (Source, error) { return w.Open(ctx, "o2", "a'; DROP TABLE x;--") }, ErrInvalid},
 		{"too much", func() (Source, error) { return w.Deposit(ctx, "d3", "ada", MaxAmount+1) }, ErrInvalid},
@@ -204,7 +204,7 @@ func TestOrders(t *testing.T) {
 	}
 }
 
-// Clients that lose their answers and ask again with the same key move money once.
+// TestConcurrentOrdersKeepTheSum checks that clients that lose a response and retry with the same key move money once.
 func TestConcurrentOrdersKeepTheSum(t *testing.T) {
 	m := newMemory()
 	names := []string{"a", "b", "c", "d"}
@@ -214,7 +214,7 @@ func TestConcurrentOrdersKeepTheSum(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	random := rand.New(rand.NewPCG(7, 7)) // under the data layer's lock
+	random := rand.New(rand.NewPCG(7, 7)) // guarded by the data layer's lock
 	m.broken = func() error {
 		if random.IntN(3) == 0 {
 			return hydraclient.ErrInDoubt
@@ -276,10 +276,10 @@ func TestHTTP(t *testing.T) {
 		{"health", "GET", "/healthz", "", "", nil, 200, ""},
 		{"accounts", "GET", "/api/accounts", "", "", nil, 200, `"wallet":"aws"`},
 		{"one account", "GET", "/api/accounts/ada", "", "", nil, 200, `"name":"ada"`},
-		{"one that is not there", "GET", "/api/accounts/ad", "", "", nil, 404, "no_account"},
-		{"one with a bad name", "GET", "/api/accounts/A", "", "", nil, 400, "bad_request"},
+		{"a missing account", "GET", "/api/accounts/ad", "", "", nil, 404, "no_account"},
+		{"an invalid account name", "GET", "/api/accounts/A", "", "", nil, 400, "bad_request"},
 		{"history", "GET", "/api/accounts/ada/history", "", "", nil, 200, `"entries":[]`},
-		{"history of nonsense", "GET", "/api/accounts/A'%20OR/history", "", "", nil, 400, "bad_request"},
+		{"history of an invalid name", "GET", "/api/accounts/A'%20OR/history", "", "", nil, 400, "bad_request"},
 		{"a deposit", "POST", "/api/deposits", "k1", `{"to":"ada","amount_cents":500}`, nil, 200, `"done":true`},
 		{"a transfer", "POST", "/api/transfers", "k2", `{"from":"ada","to":"bob","amount_cents":200}`, nil, 200, `"done":true`},
 		{"the sum", "GET", "/api/sum", "", "", nil, 200, `"holds":true`},
@@ -289,17 +289,17 @@ func TestHTTP(t *testing.T) {
 		{"a long key", "POST", "/api/deposits", strings.Repeat("k", 101), `{"to":"ada","amount_cents":500}`, nil, 400, "Idempotency-Key"},
 		{"a fraction", "POST", "/api/deposits", "k5", `{"to":"ada","amount_cents":0.5}`, nil, 400, "bad_request"},
 		{"a word", "POST", "/api/deposits", "k6", `{"to":"ada","amount_cents":"5"}`, nil, 400, "bad_request"},
-		{"too large a number", "POST", "/api/deposits", "k7", `{"to":"ada","amount_cents":99999999999999999999}`, nil, 400, "bad_request"},
+		{"a number out of range", "POST", "/api/deposits", "k7", `{"to":"ada","amount_cents":99999999999999999999}`, nil, 400, "bad_request"},
 		{"no JSON", "POST", "/api/deposits", "k8", `{"to":`, nil, 400, "bad_request"},
 		{"two values", "POST", "/api/deposits", "k8", `{"to":"ada","amount_cents":5} {}`, nil, 400, "bad_request"},
-		{"a field too many", "POST", "/api/deposits", "k9", `{"to":"ada","amount_cents":5,"from":"bob"}`, nil, 400, "unknown field"},
-		{"a field too few", "POST", "/api/deposits", "k9", `{"to":"ada"}`, nil, 400, "missing"},
+		{"an unknown field", "POST", "/api/deposits", "k9", `{"to":"ada","amount_cents":5,"from":"bob"}`, nil, 400, "unknown field"},
+		{"a missing field", "POST", "/api/deposits", "k9", `{"to":"ada"}`, nil, 400, "missing"},
 		{"a large body", "POST", "/api/deposits", "k10", `{"to":"` + strings.Repeat("a", 5000) + `"}`, nil, 413, "too_large"},
 		{"a form of another site", "POST", "/api/deposits", "k11", "to=ada", http.Header{"Content-Type": {"text/plain"}}, 415, ""},
 		{"a script of another site", "POST", "/api/deposits", "k12", `{"to":"ada","amount_cents":5}`,
 			http.Header{"Sec-Fetch-Site": {"cross-site"}}, 403, ""},
-		{"no such path", "GET", "/api/nothing", "", "", nil, 404, "not_found"},
-		{"no such method", "DELETE", "/api/accounts", "", "", nil, 404, "not_found"},
+		{"unknown path", "GET", "/api/nothing", "", "", nil, 404, "not_found"},
+		{"unsupported method", "DELETE", "/api/accounts", "", "", nil, 404, "not_found"},
 	}
 	for _, tt := range tests {
 		req, err := http.NewRequestWithContext(t.Context(), tt.method, server.URL+tt.path, strings.NewReader(tt.body))
@@ -337,8 +337,8 @@ func TestHTTP(t *testing.T) {
 	}
 }
 
-// The page sends requests only to its own server, and has nothing that its policy
-// forbids.
+// TestPageHasNoExternalContent checks that the page sends requests only to its own server and contains nothing that
+// its content security policy forbids.
 func TestPageHasNoExternalContent(t *testing.T) {
 	for _, name := range []string{"index.html", "app.js", "style.css"} {
 		text, err := page.ReadFile("page/" + name)
@@ -347,7 +347,7 @@ func TestPageHasNoExternalContent(t *testing.T) {
 		}
 		for _, bad := range []string{"http://", "https://", "<style", " style=", " onclick", "innerHTML", "eval("} {
 			if strings.Contains(string(text), bad) {
-				t.Errorf("%s has %q in it", name, bad)
+				t.Errorf("%s contains %q", name, bad)
 			}
 		}
 	}

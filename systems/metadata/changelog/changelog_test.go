@@ -138,14 +138,14 @@ func TestTruncatedAnywhere(t *testing.T) {
 		closed(t, j)
 		j, l, r = open(t, dir, Options{SegmentBytes: 4096})
 		if want := append(records(6)[:whole:whole], "more"); !slices.Equal(l.list, want) || r.Torn != 0 {
-			t.Fatalf("cut at %d, opened again: %q, %+v", size, l.list, r)
+			t.Fatalf("cut at %d, reopened: %q, %+v", size, l.list, r)
 		}
 		closed(t, j)
 	}
 }
 
 // TestDamageAnywhere flips a bit of every byte. Damage in the last group is reported as a torn write; earlier
-// damage is refused, except in the zeros between records, which carry nothing.
+// damage is refused, except in the zeros between records, which carry no data.
 func TestDamageAnywhere(t *testing.T) {
 	log, header, ends := written(t)
 	for at := range ends[len(ends)-1] {
@@ -383,7 +383,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	disk.write, disk.truncate = nil, nil
 	if _, err := j.Append(context.Background(), []byte("late")); !errors.Is(err, ErrBroken) {
-		t.Errorf("behind a broken disk: %v", err)
+		t.Errorf("after a disk failure: %v", err)
 	}
 	if !slices.Equal(l.list, []string{"one", "two"}) || j.Status().Broken == "" {
 		t.Errorf("applied %q, %+v", l.list, j.Status())
@@ -410,7 +410,7 @@ func TestGroupCommit(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
 		if _, err := j.Append(ctx, []byte("impatient")); !errors.Is(err, ErrUnknown) {
-			t.Errorf("given up: %v", err)
+			t.Errorf("canceled append: %v", err)
 		}
 		if len(l.list) != 0 {
 			t.Errorf("%d records applied before they were durable", len(l.list))
@@ -424,8 +424,8 @@ func TestGroupCommit(t *testing.T) {
 	})
 }
 
-// TestCrashes appends through power failures, full disks and failed syncs. What was acknowledged is there afterwards in its
-// order, what was refused is not, and the rest is in between.
+// TestCrashes appends through power failures, full disks and failed syncs. Afterwards, all acknowledged records exist in
+// order, no refused record exists, and records with unknown outcome may exist.
 func TestCrashes(t *testing.T) {
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) { crashes(t, seed) })
@@ -482,7 +482,7 @@ func crashes(t *testing.T, seed uint64) {
 			for i, err := range results {
 				switch {
 				case err == nil && !slices.Contains(l.list[before:], name(i)):
-					t.Fatalf("seed %d: %q is acknowledged and not applied", seed, name(i))
+					t.Fatalf("seed %d: %q was acknowledged but not applied", seed, name(i))
 				case errors.Is(err, ErrUnknown):
 					maybe = append(maybe, name(i))
 				case err != nil:

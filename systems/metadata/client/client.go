@@ -225,7 +225,7 @@ func (c *Client) exchange(ctx context.Context, q *request) (answer []byte, statu
 	if !once {
 		err = fmt.Errorf("%s: %w", unchanged, err)
 	}
-	return nil, 0, advice.With(fmt.Errorf("asking the metadata server: %w", err), "check that the server runs: metad serve --listen ADDR")
+	return nil, 0, advice.With(fmt.Errorf("request to the metadata server: %w", err), "check that the server runs: metad serve --listen ADDR")
 }
 
 // attempt sends a request to one replica. sent reports whether an unanswered request may have arrived.

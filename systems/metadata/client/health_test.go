@@ -52,7 +52,7 @@ func TestHungReplica(t *testing.T) {
 	c := impatient(hung + "," + good)
 	defer c.Close()
 	if r := c.DoOne(t.Context(), mkdir); r.Err != nil || changes.Load() != 1 {
-		t.Errorf("a change that was sent: %v, done %d times", r.Err, changes.Load())
+		t.Errorf("a change that was sent: %v, applied %d times", r.Err, changes.Load())
 	}
 }
 
@@ -129,12 +129,12 @@ func TestPingTimeout(t *testing.T) {
 		r.recordAnswer(took*time.Millisecond, time.Second)
 	}
 	if got := r.patience(time.Second); got < 600*time.Millisecond || got > 1100*time.Millisecond {
-		t.Errorf("behind round trips of 300 ms it is %v", got)
+		t.Errorf("after round trips of 300 ms: %v", got)
 	}
 	for range 8 {
 		r.recordAnswer(900*time.Millisecond, time.Second)
 	}
 	if got := r.patience(time.Second); got < 1200*time.Millisecond {
-		t.Errorf("behind round trips of 900 ms it is %v", got)
+		t.Errorf("after round trips of 900 ms: %v", got)
 	}
 }

@@ -23,7 +23,7 @@ func TestRepeatedChange(t *testing.T) {
 		for _, when := range []string{"before", "behind"} {
 			t.Run(line+" "+when, func(t *testing.T) {
 				t.Parallel()
-				askAgain(t, line, when == "before")
+				repeatChange(t, line, when == "before")
 			})
 		}
 	}
@@ -31,7 +31,7 @@ func TestRepeatedChange(t *testing.T) {
 
 const lateLease = 100 * time.Millisecond
 
-func askAgain(t *testing.T, line string, before bool) {
+func repeatChange(t *testing.T, line string, before bool) {
 	w := newWorld(t)
 	first, second := w.router(t, lateLease), w.router(t, lateLease)
 	w.startKeepers(t, first)
@@ -57,22 +57,22 @@ func askAgain(t *testing.T, line string, before bool) {
 	select {
 	case <-hung:
 	case got := <-late:
-		t.Fatalf("nothing decided: %+v", got)
+		t.Fatalf("no router reached the deciding step: %+v", got)
 	}
 	again := metadata.WithRequest(t.Context(), metadata.Request{Again: true})
 	if got := second.Do(again, []metadata.Command{c})[0]; got.Err != nil {
-		t.Errorf("asked again: %v", got.Err)
+		t.Errorf("repeating the change: %v", got.Err)
 	}
 	image := w.image(t)
 	close(release)
 	if got := <-late; got.Err != nil && !errors.Is(got.Err, metadata.ErrUnavailable) && !errors.Is(got.Err, metadata.ErrStale) {
-		t.Logf("the first is told: %v", got.Err) // no client reads it
+		t.Logf("the first router returns: %v", got.Err) // no client reads it
 	}
 	if got := w.image(t); got != image {
-		t.Errorf("behind the first:\n%s\nbefore:\n%s", got, image)
+		t.Errorf("after the first router resumed:\n%s\nbefore:\n%s", got, image)
 	}
 	if got := second.Do(again, []metadata.Command{c})[0]; got.Err != nil {
-		t.Errorf("asked a third time: %v", got.Err)
+		t.Errorf("repeating the change a third time: %v", got.Err)
 	}
 }
 

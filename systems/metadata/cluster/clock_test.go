@@ -61,7 +61,7 @@ func TestClockJumps(t *testing.T) {
 	jump(20 * time.Hour)
 	ended := own[0].DoOne(t.Context(), metadata.Step{Verb: metadata.Resolve, Txn: alive, Entry: metadata.AnyEntry}.Command("/", ""))
 	if string(ended.Data) != metadata.Pending {
-		t.Fatalf("a transaction whose lease is not over: %q, %v", ended.Data, ended.Err)
+		t.Fatalf("a transaction whose lease has not expired: %q, %v", ended.Data, ended.Err)
 	}
 	if r := own[0].DoOne(t.Context(), metadata.Step{Verb: metadata.Commit, Txn: alive, Servers: []string{"g2"}}.Command("/",
 		"")); r.Err != nil {

@@ -75,7 +75,7 @@ func TestCrashes(t *testing.T) {
 			}
 			after := w.image(t)
 			if before == after && !strings.HasPrefix(line, "delegate") {
-				t.Fatal("nothing was done")
+				t.Fatal("no command was executed")
 			}
 			if left := w.orphans(); len(left) > 0 {
 				t.Errorf("orphans: %v", left)
@@ -132,11 +132,11 @@ func crashed(t *testing.T, line string, c crash, before, after string) {
 	case got != before && got != after:
 		t.Errorf("%s: neither before nor after: %s", c, cmp.Diff(after, got))
 	case r.Err == nil && got != after:
-		t.Errorf("%s: it was answered and is not done", c)
+		t.Errorf("%s: acknowledged but not applied", c)
 	case r.Err != nil && got != before && !errors.Is(r.Err, metadata.ErrUnavailable):
-		t.Errorf("%s: it was done, and answered %v", c, r.Err)
+		t.Errorf("%s: applied, but the answer is %v", c, r.Err)
 	case r.Err != nil && got != before && strings.Contains(r.Err.Error(), "nothing was changed"):
-		t.Errorf("%s: it was done, and answered %v", c, r.Err)
+		t.Errorf("%s: applied, but the answer is %v", c, r.Err)
 	}
 	if left := w.orphans(); len(left) > 0 {
 		t.Errorf("%s: orphans: %v", c, left)

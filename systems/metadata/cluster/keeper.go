@@ -148,13 +148,13 @@ func (r *Router) Settle(ctx context.Context, name string, t metadata.Txn) error 
 	answer := r.resolve(ctx, t.Coordinator, t.Name, metadata.AnyEntry)
 	switch {
 	case answer.Err != nil:
-		return fmt.Errorf("asking %s: %w: %w", t.Coordinator, ErrInDoubt, answer.Err)
+		return fmt.Errorf("querying %s: %w: %w", t.Coordinator, ErrInDoubt, answer.Err)
 	case string(answer.Data) == metadata.Committed:
 		return r.step(ctx, name, metadata.Finish, t.Name).Err
 	case string(answer.Data) == metadata.Aborted:
 		return r.step(ctx, name, metadata.Abort, t.Name).Err
 	}
-	return fmt.Errorf("asking %s: %w: still pending", t.Coordinator, ErrInDoubt)
+	return fmt.Errorf("querying %s: %w: still pending", t.Coordinator, ErrInDoubt)
 }
 
 // LeftoverAge is the age from which Sweep treats an empty directory of /.subtrees as abandoned by a router that died
@@ -219,7 +219,7 @@ func (r *Router) isUnknown(ctx context.Context, txn string) (bool, error) {
 		case errors.Is(answer.Err, metadata.ErrInvalid): // prepared, and another server decides
 			return false, nil
 		case answer.Err != nil:
-			return false, fmt.Errorf("asking %s: %w", server, answer.Err)
+			return false, fmt.Errorf("querying %s: %w", server, answer.Err)
 		case string(answer.Data) != metadata.Aborted:
 			return false, nil
 		}

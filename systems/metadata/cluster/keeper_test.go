@@ -59,7 +59,7 @@ func TestKeeperEndsTransactionsDuringSweep(t *testing.T) {
 	select {
 	case <-sweeps:
 	case <-late:
-		t.Fatal("the server has not swept")
+		t.Fatal("the server did not finish its sweep")
 	}
 	g1.set(false, nil)
 	for list, changed := g2.Transactions(); len(list) > 0; list, changed = g2.Transactions() {
@@ -95,7 +95,7 @@ func TestUnreachableCoordinator(t *testing.T) {
 				t.Fatalf("transactions %+v", list)
 			}
 			if err := r.Settle(t.Context(), "g2", list[0]); err == nil {
-				t.Error("it was settled without its coordinator")
+				t.Error("the transaction was settled without its coordinator")
 			}
 			g2.Patience = time.Millisecond
 			for line, locked := range map[string]bool{"create /b/d/x": false, "write /b/f y": true, "ls /b": true,
@@ -115,7 +115,7 @@ func TestUnreachableCoordinator(t *testing.T) {
 			case "back":
 				w.runKeepers(t, lease)
 				if got := do(t, r, "read /f"); string(got.Data) != "text" {
-					t.Errorf("what was to move: %+v", got)
+					t.Errorf("the source of the move: %+v", got)
 				}
 			case "abort":
 				g2.Do(t.Context(), []metadata.Command{metadata.Step{Verb: metadata.Abort, Txn: list[0].Name}.Command("/", "")})

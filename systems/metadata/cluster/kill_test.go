@@ -117,7 +117,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if slices.Sort(names); strings.Join(names, " ") != "0 1 2 d" {
-		t.Errorf("there are %v", names)
+		t.Errorf("got files %v", names)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestPartsSurviveKill(t *testing.T) {
 	}
 	end()
 	writers.Wait()
-	t.Logf("%v files, %d were asked for again, %v interrupted", made, doubts.Load(), interrupted)
+	t.Logf("%v files, %d changes repeated, %v interrupted", made, doubts.Load(), interrupted)
 	var want []string
 	for w, n := range made {
 		for i := range n {
@@ -215,7 +215,7 @@ func TestPartsSurviveKill(t *testing.T) {
 		}
 	}
 	if doubts.Load() == 0 {
-		t.Error("no client was in doubt")
+		t.Error("no client got a doubtful answer")
 	}
 	for _, owner := range []string{"g1,g2,g3", "g2"} {
 		insist(t, c, "delegate /hot "+owner)
@@ -233,7 +233,7 @@ func settle(t *testing.T, c *client.Client, command metadata.Command) (doubts in
 		case r.Err == nil:
 			return doubts
 		case !errors.Is(r.Err, metadata.ErrUnavailable) || time.Now().After(deadline):
-			t.Errorf("%s, asked for %d times before: %v", command.Path, doubts, r.Err)
+			t.Errorf("%s, repeated %d times before: %v", command.Path, doubts, r.Err)
 			return doubts
 		}
 	}
@@ -256,18 +256,18 @@ func holdsOnce(t *testing.T, addrs, want []string) {
 		}
 	}
 	// A server remembers the transaction of a dead router until its lease expires.
-	there, deadline := kept(t, r.Router, addrs), time.Now().Add(patience)
+	there, deadline := countFiles(t, r.Router, addrs), time.Now().Add(patience)
 	for there != len(want) && time.Now().Before(deadline) {
 		time.Sleep(100 * time.Millisecond)
-		there = kept(t, r.Router, addrs)
+		there = countFiles(t, r.Router, addrs)
 	}
 	if there != len(want) {
-		t.Errorf("the servers have %d files of %d", there, len(want))
+		t.Errorf("the servers have %d files, want %d", there, len(want))
 	}
 }
 
-// kept returns the number of files in the servers' own trees after a sweep.
-func kept(t *testing.T, r *cluster.Router, addrs []string) (files int) {
+// countFiles returns the number of files in the servers' own trees after a sweep.
+func countFiles(t *testing.T, r *cluster.Router, addrs []string) (files int) {
 	t.Helper()
 	for i, addr := range addrs {
 		if _, err := r.Sweep(t.Context(), fmt.Sprintf("g%d", i+1), 0); err != nil {

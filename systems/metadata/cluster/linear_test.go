@@ -182,7 +182,7 @@ func linearizable(t *testing.T, seed uint64) {
 			lost++
 		}
 	}
-	t.Logf("seed %d: of %d answers %d are not known", seed, len(h), lost)
+	t.Logf("seed %d: of %d answers, %d are unknown", seed, len(h), lost)
 }
 
 // answered translates a result for the model.

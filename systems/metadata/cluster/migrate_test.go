@@ -60,10 +60,10 @@ func TestMigrateWhileChanging(t *testing.T) {
 			must(t, w.router(t, 0), "delegate /d g2")
 			w["g2"].set(false, nil)
 			if changed < 20 {
-				t.Errorf("%d changes were made meanwhile", changed)
+				t.Errorf("%d concurrent changes", changed)
 			}
 			if diff := cmp.Diff(still.image(t), w.image(t)); diff != "" {
-				t.Errorf("behind %d changes: %s", changed, diff)
+				t.Errorf("after %d changes: %s", changed, diff)
 			}
 			if left := w.orphans(); len(left) > 0 {
 				t.Errorf("orphans: %v", left)

@@ -98,12 +98,12 @@ func TestParts(t *testing.T) {
 	want = append(slices.DeleteFunc(want, func(name string) bool { return name == "f000" || name == "f001" }), "f200")
 	alike("in two parts")
 	if got := share(); got[2] != 0 {
-		t.Errorf("g3 has a part yet: %v", got)
+		t.Errorf("g3 still has a part: %v", got)
 	}
 	must(t, r, "delegate /hot g3")
 	alike("brought together")
 	if got := share(); got[2] != len(want) {
-		t.Errorf("g3 has not all: %v", got)
+		t.Errorf("g3 does not have all entries: %v", got)
 	}
 	must(t, r, "delegate /hot g1,g2,g3", "mv /hot /cold", "rm -r /cold", "mkdir /hot", "delegate /hot g2,g3", "rmdir /hot")
 	if left := w.orphans(); len(left) > 0 {

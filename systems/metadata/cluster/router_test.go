@@ -126,7 +126,7 @@ func TestSubtrees(t *testing.T) {
 		}
 	}
 	if r := do(t, b, "stat /etc"); r.Err != nil || r.Entries[0].Mode != 0o700 {
-		t.Errorf("its mode did not come with it: %+v", r)
+		t.Errorf("the mode was not copied: %+v", r)
 	}
 	if r := do(t, b, "read /home/bob/f"); string(r.Data) != "text" {
 		t.Errorf("read %+v", r)
@@ -157,7 +157,7 @@ func TestSubtrees(t *testing.T) {
 	}
 	must(t, b, "mv /home/ann/mail /home/ann/post", "rm /home/bob/f", "rmdir /home/bob")
 	if r := do(t, a, "ls /home/bob"); !errors.Is(r.Err, metadata.ErrNotFound) {
-		t.Errorf("a router that knew where it was: %+v", r)
+		t.Errorf("a router with an outdated map: %+v", r)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	for name, s := range all {
 		if left := s.store.Tree().VirtualOwners(); len(left) > 0 {
-			t.Errorf("%s: nothing is behind %v", name, left)
+			t.Errorf("%s: leftover virtual directories: %v", name, left)
 		}
 	}
 }
@@ -382,7 +382,7 @@ func TestOwnSubtreeNeedsNoOtherServer(t *testing.T) {
 			}
 			before[at.home] = after[at.home]
 			if diff := cmp.Diff(before, after); diff != "" {
-				t.Errorf("%s asked other servers: %s", line, diff)
+				t.Errorf("%s sent requests to other servers: %s", line, diff)
 			}
 		}
 	}

@@ -170,7 +170,7 @@ func (w world) runKeepers(t testing.TB, lease time.Duration) {
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				t.Fatalf("still there: %+v", list)
+				t.Fatalf("transactions still open: %+v", list)
 			}
 		}
 	}
@@ -192,7 +192,7 @@ func (w world) sweep(t testing.TB, lease time.Duration) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("left in %s of %s: %+v", metadata.Incoming, name, left.Entries)
+				t.Fatalf("leftovers in %s of %s: %+v", metadata.Incoming, name, left.Entries)
 			}
 		}
 	}

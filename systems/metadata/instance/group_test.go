@@ -220,7 +220,7 @@ func begin(t *testing.T, o instance.Options) (addr string, ended <-chan error) {
 	return "", nil
 }
 
-// TestMembers adds an empty third replica to a group of two, and removes the leader, whose process ends by itself.
+// TestMembers adds an empty third replica to a group of two, and removes the leader, whose process then exits.
 func TestMembers(t *testing.T) {
 	dir, peers := t.TempDir(), []string{testkit.Address(t), testkit.Address(t), testkit.Address(t)}
 	member := func(i int) string { return fmt.Sprintf("m%d=%s", i+1, peers[i]) }
@@ -250,10 +250,10 @@ func TestMembers(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := clients[0].AddMember(ctx, "m3", "127.0.0.1:1"); !errors.Is(err, client.ErrRefused) {
-		t.Errorf("another address for a replica that is there: %v", err)
+		t.Errorf("another address for an existing replica: %v", err)
 	}
 	if err := clients[0].RemoveMember(ctx, "m4"); !errors.Is(err, client.ErrNoMember) {
-		t.Errorf("a replica that is not there: %v", err)
+		t.Errorf("removing an unknown replica: %v", err)
 	}
 	if r := one(t, clients[2], "stat /a"); r.Err != nil {
 		t.Fatal(r.Err)
@@ -269,7 +269,7 @@ func TestMembers(t *testing.T) {
 		}
 	}
 	other := (lead + 1) % 3
-	for err = errors.New("not asked"); err != nil && ctx.Err() == nil; { // the answer may be lost with the leader
+	for err = errors.New("no attempt yet"); err != nil && ctx.Err() == nil; { // the answer may be lost with the leader
 		if err = clients[other].RemoveMember(ctx, fmt.Sprintf("m%d", lead+1)); errors.Is(err, client.ErrNoMember) {
 			err = nil
 		}
@@ -280,10 +280,10 @@ func TestMembers(t *testing.T) {
 	select {
 	case err := <-ends[lead]:
 		if !errors.Is(err, consensus.ErrRemoved) {
-			t.Errorf("the replica that was removed ended with %v", err)
+			t.Errorf("the removed replica exited with %v", err)
 		}
 	case <-time.After(patience):
-		t.Error("the replica that was removed goes on")
+		t.Error("the removed replica did not stop")
 	}
 	if r := one(t, clients[other], "mkdir /a/b"); r.Err != nil {
 		t.Error(r.Err)

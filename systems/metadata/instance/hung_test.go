@@ -68,7 +68,7 @@ func TestHungLeader(t *testing.T) {
 				}
 			}
 			if done < after {
-				t.Errorf("client %d had %d of %d changes done", w, done, after)
+				t.Errorf("client %d completed %d of %d changes", w, done, after)
 			}
 		})
 	}
@@ -76,14 +76,14 @@ func TestHungLeader(t *testing.T) {
 		select {
 		case <-warm:
 		case <-ctx.Done():
-			t.Fatal("the clients came nowhere")
+			t.Fatal("the clients made no progress")
 		}
 	}
 	hung.signal(t, syscall.SIGSTOP)
 	close(stopped)
 	began := time.Now()
 	working.Wait()
-	t.Logf("behind the stop %d clients had %d changes done each in %v", clients, after, time.Since(began))
+	t.Logf("after the stop, %d clients completed %d changes each in %v", clients, after, time.Since(began))
 	hung.signal(t, syscall.SIGCONT)
 	checkListed(t, all, slices.Concat(made...))
 }
@@ -133,9 +133,9 @@ func TestHungServer(t *testing.T) {
 	refused := make(chan error, 1)
 	go func() { refused <- c.DoOne(ctx, metadata.Command{Op: metadata.Create, Path: "/far/x"}).Err }()
 	if r := c.DoOne(ctx, metadata.Command{Op: metadata.Create, Path: "/near/x"}); r.Err != nil {
-		t.Errorf("beside it: %v", r.Err)
+		t.Errorf("a request for another server: %v", r.Err)
 	}
 	if err := <-refused; !errors.Is(err, metadata.ErrUnavailable) || ctx.Err() != nil {
-		t.Errorf("on the server that hangs: %v, %v", err, ctx.Err())
+		t.Errorf("a request for the hung server: %v, %v", err, ctx.Err())
 	}
 }

@@ -66,7 +66,7 @@ func (p *process) start(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		t.Fatalf("the replica said %q: %v", line, err)
+		t.Fatalf("unexpected output of the replica: %q, %v", line, err)
 	}
 }
 
@@ -248,7 +248,7 @@ func round(t *testing.T, all []*process, seed uint64) {
 			select {
 			case <-half:
 			case <-time.After(patience):
-				t.Fatal("the clients came nowhere")
+				t.Fatal("the clients made no progress")
 			}
 		}
 	}

@@ -51,23 +51,23 @@ func security(pki, name string) instance.Security {
 func TestExposedAddressNeedsTokens(t *testing.T) {
 	pki := authority(t, map[string]string{"m1": "127.0.0.1:0"})
 	whole := security(pki, "m1")
-	stop := errors.New("it serves")
+	stop := errors.New("the server started")
 	for name, c := range map[string]struct {
 		listen, peer string
 		security     instance.Security
 		refused      bool
 	}{
-		"loopback":                       {"127.0.0.1:0", "127.0.0.1:0", instance.Security{}, false},
-		"everywhere":                     {"0.0.0.0:0", "", instance.Security{}, true},
-		"everywhere, without an address": {":0", "", instance.Security{}, true},
-		"everywhere with tokens":         {"0.0.0.0:0", "", instance.Security{Tokens: whole.Tokens}, false},
-		"everywhere with TLS alone": {"0.0.0.0:0", "", instance.Security{Certificate: whole.Certificate, Key: whole.Key,
+		"loopback":                   {"127.0.0.1:0", "127.0.0.1:0", instance.Security{}, false},
+		"everywhere":                 {"0.0.0.0:0", "", instance.Security{}, true},
+		"all interfaces, no host":    {":0", "", instance.Security{}, true},
+		"all interfaces with tokens": {"0.0.0.0:0", "", instance.Security{Tokens: whole.Tokens}, false},
+		"all interfaces with TLS only": {"0.0.0.0:0", "", instance.Security{Certificate: whole.Certificate, Key: whole.Key,
 			Authority: whole.Authority, TLS: true}, true},
-		"everywhere with both":          {"0.0.0.0:0", "", whole, false},
-		"everywhere as asked for":       {"0.0.0.0:0", "0.0.0.0:0", instance.Security{Insecure: true}, false},
-		"replicas without certificates": {"127.0.0.1:0", "0.0.0.0:0", instance.Security{Tokens: whole.Tokens}, true},
-		"replicas with them":            {"127.0.0.1:0", "0.0.0.0:0", whole, false},
-		"TLS needs a certificate":       {"127.0.0.1:0", "", instance.Security{TLS: true}, true},
+		"all interfaces with tokens and TLS": {"0.0.0.0:0", "", whole, false},
+		"all interfaces with --insecure":     {"0.0.0.0:0", "0.0.0.0:0", instance.Security{Insecure: true}, false},
+		"replicas without certificates":      {"127.0.0.1:0", "0.0.0.0:0", instance.Security{Tokens: whole.Tokens}, true},
+		"replicas with certificates":         {"127.0.0.1:0", "0.0.0.0:0", whole, false},
+		"TLS needs a certificate":            {"127.0.0.1:0", "", instance.Security{TLS: true}, true},
 	} {
 		o := instance.Options{Listen: c.listen, Dir: t.TempDir(), Security: c.security}
 		if c.peer != "" {
@@ -122,14 +122,14 @@ func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 	}
 	for _, scope := range []string{"", "read", "write"} {
 		if err := as(scope).AddMember(ctx, "m2", peers[1]); !errors.Is(err, client.ErrToken) {
-			t.Errorf("a replica added by one who may %q: %v", scope, err)
+			t.Errorf("adding a replica with scope %q: %v", scope, err)
 		}
 		if err := as(scope).RemoveMember(ctx, "m1"); !errors.Is(err, client.ErrToken) {
-			t.Errorf("a replica removed by one who may %q: %v", scope, err)
+			t.Errorf("removing a replica with scope %q: %v", scope, err)
 		}
 	}
 	admin := as("admin")
-	for why, at := range map[string]string{"another authority's": peers[1], "one by another name": peers[0], "no replica": testkit.Address(t)} {
+	for why, at := range map[string]string{"another authority's": peers[1], "a certificate for another name": peers[0], "no replica": testkit.Address(t)} {
 		if err := admin.AddMember(ctx, "m2", at); !errors.Is(err, client.ErrRefused) {
 			t.Errorf("%s: %v", why, err)
 		}
@@ -144,7 +144,7 @@ func TestOnlyAdministratorsAddReplicas(t *testing.T) {
 	plain := client.New(addr)
 	defer plain.Close()
 	if _, err := plain.Status(ctx); err == nil {
-		t.Error("a client without TLS was answered")
+		t.Error("a client without TLS got a response")
 	}
 }
 

@@ -54,7 +54,7 @@ func TestServerMoves(t *testing.T) {
 		r := one(t, c, "ls /far")
 		if r.Err == nil {
 			if len(r.Entries) != 1 || r.Entries[0].Name != "x" {
-				t.Errorf("what it has: %+v", r.Entries)
+				t.Errorf("contents of the server: %+v", r.Entries)
 			}
 			break
 		}
@@ -63,7 +63,7 @@ func TestServerMoves(t *testing.T) {
 		}
 	}
 	if s, err := c.Status(t.Context()); err != nil || s.Servers["g2"] != after {
-		t.Errorf("clients are told of %v, %v", s.Servers, err)
+		t.Errorf("clients get the addresses %v, %v", s.Servers, err)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestBalance(t *testing.T) {
 			t.Fatalf("%v, status %+v", err, s)
 		}
 		if moves = s.Balancer.Moves; moves == 0 && time.Now().After(deadline) {
-			t.Fatalf("nothing moved: %+v, %+v", s.Balancer, s.Load)
+			t.Fatalf("no directory moved: %+v, %+v", s.Balancer, s.Load)
 		}
 	}
 	list(t, c, work)
@@ -111,7 +111,7 @@ func TestBalance(t *testing.T) {
 	defer w.Close()
 	all := w.Statuses(t.Context())
 	if len(all["g1"]) != 1 || len(all["g2"]) != 1 || len(all["g2"][0].Holds) == 0 || len(all["g3"]) != 0 {
-		t.Errorf("the servers say %+v", all)
+		t.Errorf("the servers report %+v", all)
 	}
 	var printed bytes.Buffer
 	if err := statustext.WriteStatus(&printed, s, all); err != nil {
@@ -119,11 +119,11 @@ func TestBalance(t *testing.T) {
 	}
 	for _, want := range []string{"operations/s in /", " refused; ", ", holds the root, this one, "} {
 		if !strings.Contains(printed.String(), want) {
-			t.Errorf("no %q in\n%s", want, &printed)
+			t.Errorf("%q is missing in\n%s", want, &printed)
 		}
 	}
 	if strings.Contains(printed.String(), "warning") {
-		t.Errorf("a warning in\n%s", &printed)
+		t.Errorf("unexpected warning in\n%s", &printed)
 	}
 	response, err := http.Get("http://" + addrs[0] + "/metrics")
 	if err != nil {

@@ -107,7 +107,7 @@ func TestFiles(t *testing.T) {
 	b := make([]byte, 20)
 	n, err := f.ReadAt(b, 0)
 	if string(b[:n]) != "text and!" {
-		t.Errorf("read %q, %v, of a file that was removed", b[:n], err)
+		t.Errorf("read %q, %v from a removed file", b[:n], err)
 	}
 	noError(t, f.Close())
 	if entries, err := os.ReadDir(p("a/b")); err != nil || len(entries) != 0 {

@@ -31,34 +31,34 @@ func TestChoose(t *testing.T) {
 			"g2": idle, "g3": idle}, "/a to g2"},
 		"the least loaded": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil), "g2": server(500, nil, nil),
 			"g3": server(400, nil, nil)}, "/a to g3"},
-		"half of what is between the two": {"g1", map[string]ServerLoad{
+		"half of the difference": {"g1", map[string]ServerLoad{
 			"g1": server(3000, rates{"/a": 2000, "/b": 1000}, nil), "g2": server(1500, nil, nil), "g3": server(1000, nil, nil)}, "/b to g3"},
 		"even load": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil),
 			"g2": server(2800, nil, nil), "g3": server(2600, nil, nil)}, ""},
-		"another has more": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil),
+		"another server has more load": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil),
 			"g2": server(9000, nil, nil), "g3": idle}, ""},
-		"hardly any load":     {"g1", map[string]ServerLoad{"g1": server(30, rates{"/a": 15}, nil), "g2": idle, "g3": idle}, ""},
-		"single server":       {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil)}, ""},
-		"one that has it all": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000}, nil), "g2": idle, "g3": idle}, ""},
-		"nearly all":          {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 2900, "/b": 50}, nil), "g2": idle, "g3": idle}, ""},
-		"a part of it": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000, "/a/x": 1400, "/a/y": 1600},
+		"hardly any load":                 {"g1", map[string]ServerLoad{"g1": server(30, rates{"/a": 15}, nil), "g2": idle, "g3": idle}, ""},
+		"single server":                   {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500}, nil)}, ""},
+		"one directory with all the load": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000}, nil), "g2": idle, "g3": idle}, ""},
+		"nearly all":                      {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 2900, "/b": 50}, nil), "g2": idle, "g3": idle}, ""},
+		"a part of the load": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 3000, "/a/x": 1400, "/a/y": 1600},
 			nil), "g2": idle, "g3": idle}, "/a/y to g2"},
-		"too little to matter": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 50, "/b": 40}, nil), "g2": idle, "g3": idle}, ""},
-		"the whole of alike": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1400, "/b/c/d": 1500}, nil),
+		"negligible load": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 50, "/b": 40}, nil), "g2": idle, "g3": idle}, ""},
+		"equal directories": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1400, "/b/c/d": 1500}, nil),
 			"g2": idle, "g3": idle}, "/a to g2"},
-		"nothing of the root": {"g1", map[string]ServerLoad{"g1": server(3000, nil, nil), "g2": idle, "g3": idle}, ""},
-		"what has left": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/a/b": 1500},
+		"not the root": {"g1", map[string]ServerLoad{"g1": server(3000, nil, nil), "g2": idle, "g3": idle}, ""},
+		"a directory that has left": {"g1", map[string]ServerLoad{"g1": server(3000, rates{"/a": 1500, "/a/b": 1500},
 			map[string]string{"/a": "g2:/.subtrees/1"}), "g2": idle, "g3": idle}, ""},
 		"a whole subtree": {"g2", map[string]ServerLoad{
 			"g1": server(0, nil, map[string]string{"/home": "g2:/.subtrees/1.7"}),
 			"g2": server(3000, rates{"/.subtrees/1.7": 1500, "/.subtrees/1.7/ann": 1500}, nil), "g3": idle}, "/home to g1"},
-		"a part of one in another": {"g2", map[string]ServerLoad{
+		"a part of an arrived subtree": {"g2", map[string]ServerLoad{
 			"g1": server(0, nil, map[string]string{"/home": "g3:/.subtrees/2"}),
 			"g3": server(100, nil, map[string]string{"/.subtrees/2/ann": "g2:/.subtrees/1"}),
 			"g2": server(3000, rates{"/.subtrees/1": 3000, "/.subtrees/1/doc": 1500}, nil)}, "/home/ann/doc to g1"},
-		"one whose way is not known": {"g2", map[string]ServerLoad{"g1": idle,
+		"a subtree with an unknown path": {"g2", map[string]ServerLoad{"g1": idle,
 			"g2": server(3000, rates{"/.subtrees/1/x": 1500, "/x": 1500}, nil)}, ""},
-		"one on its way": {"g2", map[string]ServerLoad{"g1": server(0, nil,
+		"a subtree being moved": {"g2", map[string]ServerLoad{"g1": server(0, nil,
 			map[string]string{"/.incoming/1/x": "g2:/.subtrees/1"}), "g2": server(3000, rates{"/.subtrees/1": 1500}, nil)}, ""},
 		"a circle": {"g2", map[string]ServerLoad{"g1": server(0, nil, map[string]string{"/.subtrees/2/x": "g2:/.subtrees/1"}),
 			"g2": server(3000, rates{"/.subtrees/1": 1500}, map[string]string{"/.subtrees/1/y": "g1:/.subtrees/2"})}, ""},
@@ -99,7 +99,7 @@ func TestHysteresis(t *testing.T) {
 			v = even
 		}
 		if m, why := p.choose(now, h, v); why == "" {
-			t.Errorf("round %d of a load that comes and goes: %+v", i, m)
+			t.Errorf("round %d of an intermittent load: %+v", i, m)
 		}
 		now = now.Add(p.Interval)
 	}
@@ -111,7 +111,7 @@ func TestHysteresis(t *testing.T) {
 		now = now.Add(p.Interval)
 	}
 	if m, why := p.choose(now, h, hot); m.Path != "/a" {
-		t.Errorf("behind the rest: %+v, %s", m, why)
+		t.Errorf("after the pause: %+v, %s", m, why)
 	}
 }
 
@@ -127,11 +127,11 @@ func TestArrivalsArePinned(t *testing.T) {
 	arrived := now.Add(p.Interval)
 	for now = arrived; now.Before(arrived.Add(p.Stay)); now = now.Add(p.Interval) {
 		if m, why := p.choose(now, h, v); why == "" {
-			t.Fatalf("%s after it came: %+v", now.Sub(arrived), m)
+			t.Fatalf("%s after its arrival: %+v", now.Sub(arrived), m)
 		}
 	}
 	if m, why := p.choose(now, h, v); m.Path != "/home" || m.To != "g1" {
-		t.Errorf("%s after it came: %+v, %s", now.Sub(arrived), m, why)
+		t.Errorf("%s after its arrival: %+v, %s", now.Sub(arrived), m, why)
 	}
 }
 

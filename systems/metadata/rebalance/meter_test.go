@@ -54,7 +54,7 @@ func TestRate(t *testing.T) {
 	}
 	c.at = c.at.Add(rebalance.HalfLife)
 	if half := m.Load().Rate; !near(half, l.Rate/2, 1e-6) {
-		t.Errorf("a half-life later %v of %v", half, l.Rate)
+		t.Errorf("after one half-life: %v of %v", half, l.Rate)
 	}
 	c.at = c.at.Add(100 * rebalance.HalfLife)
 	m.Count(ls)
@@ -94,7 +94,7 @@ func TestDirectories(t *testing.T) {
 	m.Count(commands(t, "write /.incoming/x/f y", "ls /.subtrees"))
 	m.Count([]metadata.Command{{Op: metadata.Transact, Path: "/a/b"}})
 	if l := m.Load(); l.Rate != 0 {
-		t.Errorf("what servers do among themselves: %+v", l)
+		t.Errorf("requests between servers: %+v", l)
 	}
 }
 

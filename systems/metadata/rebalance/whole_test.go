@@ -201,7 +201,7 @@ func TestMoves(t *testing.T) {
 		<-copied // the directory is moving
 		for i := range 4 {
 			if r := w.run(fmt.Sprintf("ls /home/ann/%d", i)); len(r.Entries) != 5 {
-				t.Errorf("while it moves: %+v", r.Entries)
+				t.Errorf("during the move: %+v", r.Entries)
 			}
 		}
 		w.run("write /home/ben/0/f0 new") // changes elsewhere continue

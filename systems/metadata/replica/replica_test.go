@@ -182,13 +182,13 @@ func TestTakeover(t *testing.T) {
 	select {
 	case <-half:
 	case <-time.After(patience):
-		t.Error("the clients came nowhere")
+		t.Error("the clients made no progress")
 	}
 	victim.stop()
 	ended.Store(true)
 	all.Wait()
 	if late.Load() < after {
-		t.Fatalf("%d directories were made after the leader's end", late.Load())
+		t.Fatalf("%d directories were created after the leader stopped", late.Load())
 	}
 	victim.start()
 	lists := make([][]string, len(servers))
@@ -202,7 +202,7 @@ func TestTakeover(t *testing.T) {
 		}
 		made.Range(func(path, _ any) bool {
 			if !held[path.(string)] {
-				t.Errorf("%s was acknowledged, %s has lost it", path, s.cfg.Self.Name)
+				t.Errorf("%s was acknowledged, but %s has lost it", path, s.cfg.Self.Name)
 			}
 			return true
 		})
@@ -261,7 +261,7 @@ func TestLaggingReplicaCatchesUp(t *testing.T) {
 	for deadline := time.Now().Add(patience); ; {
 		if s := servers[0].log.Node().Status(); s.First > 3 || time.Now().After(deadline) {
 			if s.First <= 3 {
-				t.Fatalf("the log has forgotten nothing: %+v", s)
+				t.Fatalf("the log was not compacted: %+v", s)
 			}
 			break
 		}

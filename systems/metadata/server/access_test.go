@@ -22,19 +22,19 @@ func TestGuard(t *testing.T) {
 		host, headers string
 		status        int
 	}{
-		"a program":                      {"m", "", 200},
-		"a program by the address":       {addr, "", 200},
-		"a program by another port":      {"localhost:1", "", 200},
-		"a name made to point here":      {"rebound.example", "", 421},
-		"with the port":                  {"rebound.example:8080", "", 421},
-		"a part of the name":             {"m.rebound.example", "", 421},
-		"a name and a list":              {"m,rebound.example", "", 421},
-		"a name read by net/http":        {"rebound.example", "X-Unknown: 1\r\n", 421},
-		"another site":                   {"m", "Origin: http://evil.example\r\n", 403},
-		"a hidden site":                  {"m", "Origin: null\r\n", 403},
-		"a newer browser":                {"m", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n", 403},
-		"the same browser's other port":  {"m", "sec-fetch-site: same-site\r\n", 403},
-		"a page of the server's, if any": {"m:8080", "Origin: http://m:8080\r\nSec-Fetch-Site: same-origin\r\n", 200},
+		"a program":                     {"m", "", 200},
+		"a program by the address":      {addr, "", 200},
+		"a program by another port":     {"localhost:1", "", 200},
+		"a rebound name":                {"rebound.example", "", 421},
+		"with the port":                 {"rebound.example:8080", "", 421},
+		"a part of the name":            {"m.rebound.example", "", 421},
+		"a name and a list":             {"m,rebound.example", "", 421},
+		"a name read by net/http":       {"rebound.example", "X-Unknown: 1\r\n", 421},
+		"another site":                  {"m", "Origin: http://evil.example\r\n", 403},
+		"a hidden site":                 {"m", "Origin: null\r\n", 403},
+		"a newer browser":               {"m", "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n", 403},
+		"another port of the same site": {"m", "sec-fetch-site: same-site\r\n", 403},
+		"a page of the server":          {"m:8080", "Origin: http://m:8080\r\nSec-Fetch-Site: same-origin\r\n", 200},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", addr)
@@ -67,7 +67,7 @@ func TestGuard(t *testing.T) {
 				}
 			}
 			if _, status := post(t, addr, "stat "+dir); (status == 200) != (c.status == 200) {
-				t.Errorf("what was asked for is there or not: %d", status)
+				t.Errorf("existence of the directory: status %d", status)
 			}
 		})
 	}

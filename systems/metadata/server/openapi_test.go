@@ -50,7 +50,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 	for _, code := range doc.Components.Schemas["Error"].Properties["code"].Enum {
 		if got := metadata.ErrorCode(metadata.DecodeError(code, "")); got != code {
-			t.Errorf("the code %s is read as %s", code, got)
+			t.Errorf("the code %s is parsed as %s", code, got)
 		}
 	}
 }

@@ -334,7 +334,7 @@ func TestMetrics(t *testing.T) {
 		`skerry_metadata_directories 2`, `skerry_metadata_lock_wait_seconds_total 0`, `skerry_metadata_journal_records_total 1`,
 	} {
 		if !strings.Contains(string(text), want+"\n") {
-			t.Errorf("no %s in\n%s", want, text)
+			t.Errorf("%s is missing in\n%s", want, text)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"skerry/systems/metadata/server"
 )
 
-// TestStalledRequests starts requests that announce much and stall. They occupy only the bytes that arrived.
+// TestStalledRequests starts requests that announce a large body and stall. They occupy only the bytes received.
 // Excess requests are refused, small ones are served, and a request whose client leaves frees its memory.
 func TestStalledRequests(t *testing.T) {
 	s, addr := begin(t, server.Options{MaxBodies: 4 << 20, Patience: 10 * time.Minute})
@@ -23,7 +23,7 @@ func TestStalledRequests(t *testing.T) {
 	for range clients {
 		stalled = append(stalled, stall(t, addr))
 	}
-	holds(t, s, "all have come", func(held int64) bool { return held >= clients*(16<<10) })
+	holds(t, s, "all requests have arrived", func(held int64) bool { return held >= clients*(16<<10) })
 	if s.BodyBytes() > 2*clients*sent {
 		t.Errorf("%d bytes are held, of %d that came", s.BodyBytes(), clients*sent)
 	}
@@ -34,17 +34,17 @@ func TestStalledRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		if why, _ := io.ReadAll(resp.Body); resp.StatusCode != http.StatusServiceUnavailable {
-			t.Errorf("more than there is room for: %s %s", resp.Status, why)
+			t.Errorf("a request beyond the memory limit: %s %s", resp.Status, why)
 		}
 		resp.Body.Close()
 	}
 	if _, status := post(t, addr, "mkdir /a"); status != http.StatusOK {
-		t.Errorf("a small one: %d", status)
+		t.Errorf("a small request: status %d", status)
 	}
 	for _, c := range stalled {
 		c.Close()
 	}
-	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
+	holds(t, s, "no memory is held", func(held int64) bool { return held == 0 })
 }
 
 // TestSlowClientTimeout stalls a request beyond the server's patience: it frees its memory, and its connection
@@ -53,9 +53,9 @@ func TestSlowClientTimeout(t *testing.T) {
 	s, addr := begin(t, server.Options{Patience: 100 * time.Millisecond})
 	c := stall(t, addr)
 	if _, err := io.Copy(io.Discard, c); errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the connection of a request that stalls stays open: %v", err)
+		t.Errorf("the connection of a stalled request stays open: %v", err)
 	}
-	holds(t, s, "nothing is held", func(held int64) bool { return held == 0 })
+	holds(t, s, "no memory is held", func(held int64) bool { return held == 0 })
 }
 
 // sent is the number of bytes sent of a stalled request.
@@ -83,7 +83,7 @@ func holds(t *testing.T, s *server.Server, what string, ok func(held int64) bool
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(s.BodyBytes()); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s: %d bytes are held", what, s.BodyBytes())
+			t.Fatalf("timeout waiting until %s: %d bytes are held", what, s.BodyBytes())
 		}
 	}
 }

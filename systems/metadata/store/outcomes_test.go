@@ -85,7 +85,7 @@ func TestIdentity(t *testing.T) {
 			t.Errorf("%s: %s", c, diff)
 		}
 		if fmt.Sprint(first.Err) != fmt.Sprint(third.Err) || cmp.Diff(first.Entries, third.Entries) != "" {
-			t.Errorf("%s: %+v, behind a snapshot %+v", c, first, third)
+			t.Errorf("%s: %+v, after a snapshot %+v", c, first, third)
 		}
 		if diff := cmp.Diff(state, a.Tree().Counts()); diff != "" {
 			t.Errorf("%s was done twice: %s", c, diff)
@@ -108,13 +108,13 @@ func TestForgottenIdentity(t *testing.T) {
 	a.do(metadata.Command{Op: metadata.Rmdir, Path: "/a"})
 	a.again()
 	if r := a.do(first); !errors.Is(r.Err, metadata.ErrStale) {
-		t.Errorf("a change that was forgotten: %v", r.Err)
+		t.Errorf("repeating a forgotten change: %v", r.Err)
 	}
 	if r := a.do(metadata.Step{Verb: metadata.Recall, Txn: first.Identity}.Command("/", "")); !errors.Is(r.Err, metadata.ErrStale) {
-		t.Errorf("to recall it: %+v", r)
+		t.Errorf("looking up the forgotten change: %+v", r)
 	}
 	if r := a.do(metadata.Command{Op: metadata.Mkdir, Path: "/b", Identity: "new/1.0", Seen: forgotten}); r.Err != nil {
-		t.Errorf("a change of after: %v", r.Err)
+		t.Errorf("a later change: %v", r.Err)
 	}
 	if n := len(a.outcomes.order); n > maxOutcomes || len(a.outcomes.outcomes) != n {
 		t.Errorf("%d changes are remembered", n)

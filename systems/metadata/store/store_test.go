@@ -73,7 +73,7 @@ func TestBatch(t *testing.T) {
 		}
 	}
 	if after := j.Status().Index; after != 2 {
-		t.Errorf("changes that fail at once became durable: %d records", after-2)
+		t.Errorf("changes that fail immediately became durable: %d records", after-2)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestReopenAfterChaos(t *testing.T) {
 		t.Error(diff)
 	}
 	if got := s.Tree().Counts(); got.Files != counts.Files || got.Directories != counts.Directories {
-		t.Errorf("counts %+v, were %+v", got, counts)
+		t.Errorf("counts %+v, want %+v", got, counts)
 	}
 }
 
@@ -136,19 +136,19 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("on a full disk: %v", refused)
 	}
 	if r := run(t, s, "ls -n 10000 /"); r[0].Err != nil || len(r[0].Entries) != made {
-		t.Errorf("%d entries, %v; %d were made", len(r[0].Entries), r[0].Err, made)
+		t.Errorf("%d entries, %v; want %d", len(r[0].Entries), r[0].Err, made)
 	}
 	if err := os.Remove(ballast); err != nil {
 		t.Fatal(err)
 	}
 	if r := run(t, s, "mkdir /room"); r[0].Err != nil {
-		t.Errorf("with room again: %v", r[0].Err)
+		t.Errorf("a write with free space: %v", r[0].Err)
 	}
 	closed(t, j)
 	s, j = open(t, filepath.Join(dir, "data"), changelog.Options{})
 	defer closed(t, j)
 	if c := s.Tree().Counts(); c.Files != int64(made) || c.Directories != 2 {
-		t.Errorf("opened with %+v, %d files were made", c, made)
+		t.Errorf("reopened with %+v, want %d files", c, made)
 	}
 }
 

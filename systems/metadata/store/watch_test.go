@@ -85,18 +85,18 @@ func TestLease(t *testing.T) {
 	for _, one := range []at{a.reopened(), a} {
 		for i, old := range []uint64{2, 1, 4, 6, metadata.AnyEntry} {
 			if r := one.run(6+uint64(i), resolving(old)); string(r.Data) != metadata.Pending {
-				t.Errorf("the lease of entry %d is over: %+v", old, r)
+				t.Errorf("the lease of entry %d has expired: %+v", old, r)
 			}
 		}
 		rmdir := metadata.Command{Op: metadata.Rmdir, Path: "/d", MaxDepth: -1}
 		if r := one.run(11, rmdir); !errors.Is(r.Err, metadata.ErrLocked) {
-			t.Errorf("while it is held: %v", r.Err)
+			t.Errorf("changing a locked path: %v", r.Err)
 		}
 		if r := one.run(12, resolving(5)); string(r.Data) != metadata.Aborted {
-			t.Errorf("the lease of entry 5 is over: %+v", r)
+			t.Errorf("resolving after the lease of entry 5: %+v", r)
 		}
 		if r := one.run(13, rmdir); r.Err != nil {
-			t.Errorf("when it is over: %v", r.Err)
+			t.Errorf("changing the path after the lease: %v", r.Err)
 		}
 	}
 }
@@ -105,10 +105,10 @@ func TestWatch(t *testing.T) {
 	a := at{t, store.NewState()}
 	a.lines(1, "mkdir /d", "mkdir /e", "mkdir /d/old", "create /d/x", "create /e/x")
 	if r := a.run(2, watching(false)); !errors.Is(r.Err, metadata.ErrAborted) {
-		t.Errorf("before it began: %v", r.Err)
+		t.Errorf("before the watch began: %v", r.Err)
 	}
 	if r := a.run(2, watching(true)); r.Err != nil || len(r.Entries) != 1 || r.Entries[0].Size != 2 {
-		t.Fatalf("it begins with %+v", r)
+		t.Fatalf("first result of the watch: %+v", r)
 	}
 	a.lines(3, "mkdir -p /d/a/b", "mv /d/old /d/a/new", "mv /e/x /d/a/b/x", "chmod 700 /d",
 		"touch -t 1970-01-01T00:00:00Z /d/x", "mkdir /e/y", "rmdir /e/y")
@@ -118,28 +118,28 @@ func TestWatch(t *testing.T) {
 		t.Error(diff)
 	}
 	if r := a.run(13, watching(false)); r.Err != nil || len(r.Data) != 0 {
-		t.Errorf("nothing was changed: %+v", r)
+		t.Errorf("watching without changes: %+v", r)
 	}
 	for _, other := range []uint64{1, 4, 14, metadata.AnyEntry} {
 		if r := a.run(14, resolving(other)); string(r.Data) != metadata.Pending {
-			t.Errorf("while it lasts: %+v", r)
+			t.Errorf("while the lease is valid: %+v", r)
 		}
 	}
 	a.lines(15, "mv /d /moved")
 	if r := a.run(16, watching(false)); !errors.Is(r.Err, metadata.ErrAborted) {
-		t.Errorf("of a directory that was moved: %v", r.Err)
+		t.Errorf("watching a moved directory: %v", r.Err)
 	}
 	a.lines(17, "mkdir /d")
 	a.run(18, watching(true))
 	if r := a.run(29, resolving(18)); string(r.Data) != metadata.Aborted {
-		t.Errorf("when the lease of its last step is over: %+v", r)
+		t.Errorf("resolving after the lease of the last step: %+v", r)
 	}
 	if r := a.run(29, watching(false)); !errors.Is(r.Err, metadata.ErrAborted) {
-		t.Errorf("when the lease is over: %v", r.Err)
+		t.Errorf("watching after the lease: %v", r.Err)
 	}
 	a.run(30, watching(true))
 	a.run(31, metadata.Step{Verb: metadata.Abort, Txn: "t"}.Command("/", ""))
 	if r := a.run(32, watching(false)); !errors.Is(r.Err, metadata.ErrAborted) {
-		t.Errorf("of a transaction that was given up: %v", r.Err)
+		t.Errorf("watching an abandoned transaction: %v", r.Err)
 	}
 }

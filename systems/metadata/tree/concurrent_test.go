@@ -209,7 +209,7 @@ func TestReadsDuringChanges(t *testing.T) {
 		})
 		c := metadata.Command{Op: metadata.List, Path: "/a/b", Limit: 10}
 		if r := n.Do(c); r.Err == nil && paths(r) != "c" {
-			t.Errorf("at point %d: /a/b has %s", point, paths(r))
+			t.Errorf("at point %d: entries of /a/b are %s", point, paths(r))
 		}
 	}
 }

@@ -16,9 +16,9 @@ func TestMemory(t *testing.T) {
 	const reach, n = 200, 200_000
 	for shape, path := range map[string]func(i int) string{
 		"one directory, in order":     func(i int) string { return fmt.Sprintf("/%08d", i) },
-		"one directory, in no order":  func(i int) string { return fmt.Sprintf("/%08d", i*7919%1_000_003) },
-		"a hundred to a directory":    func(i int) string { return fmt.Sprintf("/%05d/%02d", i/100, i%100) },
-		"one to a directory, in turn": func(i int) string { return fmt.Sprintf("/%06d/d", i) },
+		"one directory, random order": func(i int) string { return fmt.Sprintf("/%08d", i*7919%1_000_003) },
+		"100 per directory":           func(i int) string { return fmt.Sprintf("/%05d/%02d", i/100, i%100) },
+		"one per directory, in order": func(i int) string { return fmt.Sprintf("/%06d/d", i) },
 	} {
 		tr := tree.New()
 		before := heap()

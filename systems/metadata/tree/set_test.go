@@ -41,13 +41,13 @@ func TestSet(t *testing.T) {
 			if i%500 == 0 {
 				want := slices.DeleteFunc(sorted(model), func(n string) bool { return n <= name })
 				if got := names(s, name); !slices.Equal(got, want) {
-					t.Fatalf("behind %s: %s", name, cmp.Diff(want, got))
+					t.Fatalf("after %s: %s", name, cmp.Diff(want, got))
 				}
 			}
 		}
 		for _, k := range all {
 			if !slices.Equal(names(k.set, ""), k.names) {
-				t.Error("a set that was kept changed")
+				t.Error("an earlier version of the set changed")
 			}
 		}
 	}

@@ -64,9 +64,9 @@ func command() *cobra.Command {
 			return errors.Join(failed, err)
 		},
 	}
-	c.Flags().StringVar(&page, "write", "", "put the rows into the matrix of this `PAGE`")
-	c.Flags().StringVar(&from, "from", "", "take the rows that SKERRY_MATRIX=`DIR` collected, and run nothing")
-	c.Flags().DurationVar(&timeout, "timeout", time.Hour, "for all suites together")
+	c.Flags().StringVar(&page, "write", "", "merge the rows into the matrix of `PAGE`")
+	c.Flags().StringVar(&from, "from", "", "use the rows collected with SKERRY_MATRIX=`DIR` instead of running suites")
+	c.Flags().DurationVar(&timeout, "timeout", time.Hour, "timeout of all suites together")
 	return c
 }
 
@@ -112,7 +112,7 @@ func readRows(dir string) ([]*dbtest.Row, error) {
 
 const (
 	notReached  = "not reached"
-	versionCell = 2 // of a row that is cut at its bars
+	versionCell = 2 // index in a row split at its bars
 )
 
 var aspects = []struct{ key, title string }{
@@ -151,13 +151,13 @@ func formatCell(r *dbtest.Row, aspect string) string {
 	return word
 }
 
-// Marks of the matrix in a page.
+// Markers around the matrix in a page.
 const (
 	begin = "<!-- matrix: go run ./test/dbtest/matrix --write docs/databases.md -->\n"
 	end   = "<!-- end of the matrix -->\n"
 )
 
-var errNoMarks = errors.New("the page has no marks around a matrix")
+var errNoMarks = errors.New("the page has no markers around a matrix")
 
 // insertTable merges the matrix into a page, because each machine has suites that it cannot run.
 func insertTable(page, table string) error {
@@ -192,7 +192,7 @@ func mergeTables(old, table string) string {
 	return b.String()
 }
 
-// fillRow is a row whose cells that were not reached are an old row's.
+// fillRow replaces the unreached cells of a row by those of an old row.
 func fillRow(old, row string) string {
 	was, is := strings.Split(old, "|"), strings.Split(row, "|")
 	if len(was) != len(is) || was[versionCell] != is[versionCell] {
@@ -206,7 +206,7 @@ func fillRow(old, row string) string {
 	return strings.Join(is, "|")
 }
 
-// splitTable parts a table into its first two lines and its rows by their first cell.
+// splitTable splits a table into its first two lines and its rows by their first cell.
 func splitTable(table string) (head string, rows map[string]string) {
 	rows = make(map[string]string)
 	lines := slices.Collect(strings.Lines(strings.TrimLeft(table, "\n")))

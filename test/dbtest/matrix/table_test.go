@@ -11,11 +11,11 @@ import (
 func TestRowsOfOtherDatabasesAreKept(t *testing.T) {
 	const head = "| database | version | scan | load |\n|---|---|---|---|\n"
 	for name, tt := range map[string]struct{ old, table, want string }{
-		"a row is new":            {head + "| a | 1 | yes | yes |\n", head + "| b | 1 | - | yes |\n", head + "| a | 1 | yes | yes |\n| b | 1 | - | yes |\n"},
-		"a cell is new":           {head + "| a | 1 | yes | yes |\n", head + "| a | 1 | not reached | **no** |\n", head + "| a | 1 | yes | **no** |\n"},
-		"a version is new":        {head + "| a | 1 | yes | yes |\n", head + "| a | 2 | not reached | - |\n", head + "| a | 2 | not reached | - |\n"},
-		"nothing was there":       {"\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
-		"the columns were others": {"| database | load |\n|---|---|\n| a | yes |\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
+		"a new row":         {head + "| a | 1 | yes | yes |\n", head + "| b | 1 | - | yes |\n", head + "| a | 1 | yes | yes |\n| b | 1 | - | yes |\n"},
+		"a new cell":        {head + "| a | 1 | yes | yes |\n", head + "| a | 1 | not reached | **no** |\n", head + "| a | 1 | yes | **no** |\n"},
+		"a new version":     {head + "| a | 1 | yes | yes |\n", head + "| a | 2 | not reached | - |\n", head + "| a | 2 | not reached | - |\n"},
+		"no old table":      {"\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
+		"different columns": {"| database | load |\n|---|---|\n| a | yes |\n", head + "| b | 1 | - | yes |\n", head + "| b | 1 | - | yes |\n"},
 	} {
 		if got := mergeTables("\n"+tt.old+"\n", tt.table); got != tt.want {
 			t.Errorf("%s: %q, want %q", name, got, tt.want)
@@ -26,7 +26,7 @@ func TestRowsOfOtherDatabasesAreKept(t *testing.T) {
 func TestMatrix(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := readRows(dir); !errors.Is(err, errNoRows) {
-		t.Errorf("error %v of no rows", err)
+		t.Errorf("no rows: error %v", err)
 	}
 	for name, text := range map[string]string{
 		"b.json": `{"database":"redis","variant":"replicas","version":"7.0.15","aspects":{"scan":"pass","churn":"fail","kill":"no"},
@@ -67,6 +67,6 @@ func TestMatrix(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := insertTable(page, "new\n"); !errors.Is(err, errNoMarks) {
-		t.Errorf("error %v of a page without marks", err)
+		t.Errorf("a page without markers: error %v", err)
 	}
 }

@@ -43,7 +43,7 @@ func Loopback(t testing.TB, n int) []host.Host {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Servers that refuse root run as another user, who must get there.
+		// Servers that refuse root run as another user, who needs access to the directory.
 		if err := os.Chmod(filepath.Dir(h.Dir()), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func (h *node) Start(ctx context.Context, c host.Command) (host.Process, error) 
 		return nil, err
 	}
 	h.t.Cleanup(func() {
-		// What a start script leaves behind is in the script's group.
+		// Processes that a start script leaves behind are in the script's process group.
 		if err := syscall.Kill(-p.PID(), syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
 			h.t.Errorf("ending what %s left on %s: %v", c.Name, h.Name(), err)
 		}
@@ -191,7 +191,7 @@ func processes(t testing.TB, name string) (found []string) {
 	}
 	for _, pid := range pids {
 		if strings.HasPrefix(procfs.ReadEnv(pid, host.LabVariable), name) {
-			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+			text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // the process may have ended
 			found = append(found, fmt.Sprintf("process %d %s", pid, strings.ReplaceAll(string(text), "\x00", " ")))
 		}
 	}

@@ -193,7 +193,7 @@ func TestMetricsStayFinite(t *testing.T) {
 		around := int64(g.nodes-2)*c.of(rtt) + c.of(rtt)
 		slow := int64(g.nodes/2-1)*c.of(rtt) + c.of(time.Minute)
 		if around >= unreachable || slow >= unreachable {
-			t.Errorf("ring of %v: the metric round the ring is %d, over a link of a minute %d", rtt, around, slow)
+			t.Errorf("ring of %v: the metric around the ring is %d, over a link of one minute %d", rtt, around, slow)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func TestAddresses(t *testing.T) {
 		{"vm0", "vm1", nil},
 	} {
 		if diff := cmp.Diff(tt.want, peerAddresses(tt.node, tt.peer, three())); diff != "" {
-			t.Errorf("%s knows of %s:\n%s", tt.node, tt.peer, diff)
+			t.Errorf("configuration of peer %[2]s at %[1]s:\n%[3]s", tt.node, tt.peer, diff)
 		}
 	}
 }
@@ -83,6 +83,6 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(first, "tinc.conf")); err != nil || strings.Contains(string(data), "ConnectTo") {
-		t.Errorf("the first node calls: %s, %v", data, err)
+		t.Errorf("the first node connects to a peer: %s, %v", data, err)
 	}
 }

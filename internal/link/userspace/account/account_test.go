@@ -38,7 +38,7 @@ func drive(t *testing.T, qualities []link.Quality, gaps []time.Duration, fault f
 	var now int64
 	for i, q := range qualities {
 		if i > 0 {
-			now++ // else a packet of this moment could be of either quality
+			now++ // otherwise a packet sent now could have either quality
 			s.Set(now, shaper.Compile(q))
 			a.Set(now, q)
 		}
@@ -109,13 +109,13 @@ func TestAccountDetectsFaults(t *testing.T) {
 		{"twice the latency", steady, func(w *account.Timing) { w.Due += 20e6; w.HandedOver += 20e6 },
 			func(a link.Account) link.Breach { return a.Late }},
 		{"no limit", steady, func(w *account.Timing) { w.Departed = w.Arrived }, func(a link.Account) link.Breach { return a.Fast }},
-		{"a rise of the rate that comes late", rising, late(100_000), func(a link.Account) link.Breach { return a.Slow }},
-		{"a fall of the rate that comes late", falling, late(10_000_000), func(a link.Account) link.Breach { return a.Fast }},
+		{"a late rise of the rate", rising, late(100_000), func(a link.Account) link.Breach { return a.Slow }},
+		{"a late fall of the rate", falling, late(10_000_000), func(a link.Account) link.Breach { return a.Fast }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := drive(t, tt.qualities, []time.Duration{time.Millisecond}, tt.fault); tt.found(got).Packets < 30 {
-				t.Errorf("the fault was not found: %+v", got)
+				t.Errorf("the fault was not detected: %+v", got)
 			}
 		})
 	}

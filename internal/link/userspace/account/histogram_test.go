@@ -19,14 +19,14 @@ func TestBucketsCoverAllValues(t *testing.T) {
 		}
 	}
 	if got := bucket(1 << 62); got != buckets-1 {
-		t.Errorf("a huge value is counted in %d", got)
+		t.Errorf("a huge value is counted in bucket %d", got)
 	}
 }
 
 func TestSummary(t *testing.T) {
 	var h Histogram
 	if diff := cmp.Diff(link.Lateness{Known: true}, h.Summary()); diff != "" {
-		t.Errorf("of nothing (-want +got):\n%s", diff)
+		t.Errorf("empty histogram (-want +got):\n%s", diff)
 	}
 	for i := range 1000 {
 		h.Record(int64(time.Duration(i) * time.Microsecond))

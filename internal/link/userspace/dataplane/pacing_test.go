@@ -17,23 +17,23 @@ func TestFlowIsHeavyOnlyWhileGigabitsFlow(t *testing.T) {
 	}
 	carry(100, flowSpan/4) // 2 Gbit/s
 	if f.shouldPause() {
-		t.Error("a moderate flow is held up")
+		t.Error("a moderate flow is delayed")
 	}
 	carry(100, flowSpan/32) // 16 Gbit/s
 	if !f.shouldPause() {
-		t.Error("a heavy flow is not noticed")
+		t.Error("a heavy flow is not detected")
 	}
 	f.gap = true
 	if f.shouldPause() {
-		t.Error("the thread pauses though nothing came during the last pause")
+		t.Error("the thread pauses although no packet arrived during the last pause")
 	}
 	carry(1, flowSpan/32)
 	if !f.shouldPause() {
-		t.Error("the flow that goes on is not noticed")
+		t.Error("a continuing flow is not detected")
 	}
 	carry(2, 10*flowSpan)
 	if f.shouldPause() {
-		t.Error("a flow that has ended is still taken for heavy")
+		t.Error("a flow that has ended still counts as heavy")
 	}
 }
 
@@ -42,9 +42,9 @@ func TestRestStaysBelowKernelLimit(t *testing.T) {
 	const second = int64(time.Second)
 	const step = int64(100 * time.Microsecond)
 	var r rest
-	var rests []int64 // begins and ends, in turn
+	var rests []int64 // starts and ends, alternating
 	r.begin(0)
-	now := 3 * second // idle: no more credit than a burst comes of it
+	now := 3 * second // idle: gives at most the credit of one burst
 	r.addIdle(0, now)
 	begin, rested := now, int64(0)
 	for now < 10*second {
@@ -62,7 +62,7 @@ func TestRestStaysBelowKernelLimit(t *testing.T) {
 			busy -= max(0, min(rests[i+1], from+second)-max(rests[i], from))
 		}
 		if busy > second*95/100 {
-			t.Fatalf("busy for %v of the second from %v on", time.Duration(busy), time.Duration(from))
+			t.Fatalf("busy for %v of the second that starts at %v", time.Duration(busy), time.Duration(from))
 		}
 	}
 	if most := (now - begin) / 10; rested > most {
@@ -80,30 +80,30 @@ func TestStandby(t *testing.T) {
 	}
 	pass(standbySpan, standbyFrom-1)
 	if s.naps {
-		t.Error("few signs of the first thread put the second on stand-by")
+		t.Error("the second thread is on standby after few signs of progress")
 	}
 	pass(standbySpan, standbyFrom)
 	if !s.naps {
-		t.Fatal("many signs of the first thread do not put the second on stand-by")
+		t.Fatal("the second thread is not on standby after many signs of progress")
 	}
 	pass(glance, 2)
 	if !s.covered(signs) {
-		t.Error("the first thread goes on, and is not relied on")
+		t.Error("the first thread makes progress, but the second is not on standby")
 	}
 	if s.covered(signs) || s.naps {
-		t.Error("the first thread gave no sign for a glance, and is relied on")
+		t.Error("the first thread made no progress, but the second is still on standby")
 	}
 	pass(standbySpan, 2*floodFrom)
 	if s.glanceTime() != rareGlance {
-		t.Error("a flood's glances are not rare")
+		t.Error("checks are frequent during a flood")
 	}
 	pass(standbySpan, 10*standbyFrom)
 	if s.glanceTime() != glance {
-		t.Error("glances are rare without a flood")
+		t.Error("checks are rare without a flood")
 	}
 	pass(20*standbySpan, 10*standbyFrom)
 	if s.naps {
-		t.Error("it is on stand-by though signs have become few")
+		t.Error("the second thread is on standby after signs of progress have become rare")
 	}
 }
 

@@ -31,7 +31,7 @@ func TestStampRoundTrip(t *testing.T) {
 			var receiver, sender path
 			now := answers(&receiver, 3, least, int64(ahead), int64(age))
 			if got := receiver.decodeDue(sender.encodeDue(now), now); got != 0 {
-				t.Fatalf("after three answers the other's clock is known: due at %d", got)
+				t.Fatalf("the peer's clock counts as known after three answers: due at %d", got)
 			}
 			now = answers(&receiver, maxSamples, least, int64(ahead), now)
 			want := now + int64(time.Millisecond)
@@ -39,7 +39,7 @@ func TestStampRoundTrip(t *testing.T) {
 				t.Errorf("clock %v ahead, at %v: due %v off", ahead, age, time.Duration(got-want))
 			}
 			if got := receiver.decodeDue(sender.encodeDue(now+int64(ahead)+int64(time.Minute)), now); got > now+maxHold {
-				t.Errorf("a packet is kept for %v", time.Duration(got-now))
+				t.Errorf("a packet is held for %v", time.Duration(got-now))
 			}
 			past := now - int64(time.Minute)
 			if got := receiver.decodeDue(sender.encodeDue(past+int64(ahead)), now); time.Duration(got-past).Abs() > least {
@@ -60,7 +60,7 @@ func TestClockDrift(t *testing.T) {
 		now += int64(250 * time.Millisecond)
 	}
 	if off := time.Duration(c.offset.Load() - int64(apart*float64(now))); off.Abs() > 500*time.Microsecond {
-		t.Errorf("the clock is %v off", off)
+		t.Errorf("clock error %v", off)
 	}
 }
 
@@ -70,11 +70,11 @@ func TestClockJump(t *testing.T) {
 	now := answers(&c, maxSamples, time.Millisecond, 0, 0)
 	now = answers(&c, minSamples-1, time.Millisecond, int64(time.Hour), now)
 	if c.clockKnown.Load() {
-		t.Error("a clock that has moved counts as known")
+		t.Error("a clock that has jumped counts as known")
 	}
 	answers(&c, 1, time.Millisecond, int64(time.Hour), now)
 	if off := time.Duration(c.offset.Load()) - time.Hour; !c.clockKnown.Load() || off.Abs() > 2*time.Millisecond {
-		t.Errorf("the clock is %v off, known: %v", off, c.clockKnown.Load())
+		t.Errorf("clock error %v, known: %v", off, c.clockKnown.Load())
 	}
 }
 
@@ -109,6 +109,6 @@ func TestSendAhead(t *testing.T) {
 		}
 	}
 	if got := known.decodeDue(known.encodeDue(pastOthers), due); got != pastOthers {
-		t.Errorf("a packet that overtakes is due at %d", got)
+		t.Errorf("an overtaking packet is due at %d", got)
 	}
 }

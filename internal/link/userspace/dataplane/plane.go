@@ -42,7 +42,7 @@ import (
 var ErrStopped = errors.New("the data plane has stopped")
 
 type Options struct {
-	// Threads is the number of packet threads, default 1. Each should have a processor of its own.
+	// Threads is the number of packet threads, default 1. Each should have its own CPU.
 	Threads int
 	// SpareCPU means that a processor is left for senders and receivers, so that a second thread shares the
 	// work. Without it the other threads only replace one that lost its processor.

@@ -23,7 +23,7 @@ import (
 type cable struct {
 	plane *Plane
 	link  *Link
-	a, b  int // what the nodes would see
+	a, b  int // the nodes' ends
 }
 
 func connect(t *testing.T, ab, ba link.Quality) *cable {
@@ -75,7 +75,7 @@ func (c *cable) stats(t *testing.T) link.Stats {
 // tcp is a packet with a payload, a super-packet if size is set.
 func tcp(payload, size int) []byte {
 	b := make([]byte, packet.VnetHeader+40+payload)
-	b[0] = 1 // the checksum is left to do
+	b[0] = 1 // needs checksum
 	binary.NativeEndian.PutUint16(b[6:], 20)
 	binary.NativeEndian.PutUint16(b[8:], 16)
 	if size > 0 {
@@ -144,7 +144,7 @@ func TestRateRiseDrainsTheQueue(t *testing.T) {
 	for range packets {
 		send(t, c.a, tcp(960, 0))
 	}
-	for c.taken() < packets {
+	for c.superPackets() < packets {
 		runtime.Gosched()
 	}
 	if err := c.plane.Set(t.Context(), []LinkSetting{{Link: c.link, AB: shaper.Compile(link.Quality{})}}); err != nil {
@@ -152,7 +152,7 @@ func TestRateRiseDrainsTheQueue(t *testing.T) {
 	}
 	for i := range packets {
 		if got := receive(t, c.b, soon); got == nil {
-			t.Fatalf("packet %d has not come %v after the limit was lifted", i, soon)
+			t.Fatalf("packet %d has not arrived %v after the limit was removed", i, soon)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestLossTakesSegmentsNotSuperPackets(t *testing.T) {
 		t.Errorf("%d of %d packets were lost, want about a tenth", s.DroppedLoss, supers*segments)
 	}
 	if whole == 0 {
-		t.Error("segments without a fate of their own were not kept together")
+		t.Error("segments with the same outcome were split")
 	}
 }
 
@@ -203,7 +203,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	const packets = 600 // of 64 KiB, where 16 MiB are allowed
 	for n := range uint64(packets) {
 		send(t, c.a, tcp(60_000, 1000))
-		for c.taken() <= n {
+		for c.superPackets() <= n {
 			runtime.Gosched()
 		}
 	}
@@ -222,8 +222,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// taken is the number of super-packets read by the plane.
-func (c *cable) taken() uint64 {
+// superPackets returns the number of super-packets read by the plane.
+func (c *cable) superPackets() uint64 {
 	var n uint64
 	err := c.plane.runTask(context.Background(), func() { n = c.link.ab.droppedQueue.Load()/60 + uint64(c.link.ab.shaper.Len()) })
 	if err != nil {
@@ -291,14 +291,14 @@ func TestAddIsAllOrNone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer directory.Close()
-	impossible := &device.Port{FD: int(directory.Fd())} // nothing that can be waited for
+	impossible := &device.Port{FD: int(directory.Fd())} // not pollable
 	good := NewLink(link.Spec{ID: "good"}, ports[0], ports[1])
 	bad := NewLink(link.Spec{ID: "bad"}, ports[2], impossible)
 	if err := p.Add(t.Context(), []*Link{good, bad}); err == nil {
-		t.Fatal("a directory was taken for a device")
+		t.Fatal("a directory was accepted as a device")
 	}
 	if err := p.Add(t.Context(), []*Link{good}); err != nil {
-		t.Errorf("the good link is half there: %v", err)
+		t.Errorf("the valid link was partly created: %v", err)
 	}
 }
 
@@ -345,6 +345,6 @@ func TestUnreadablePacketIsLost(t *testing.T) {
 	want := tcp(100, 0)
 	send(t, node, want)
 	if got := receive(t, pair[0], soon); !bytes.Equal(got, want) {
-		t.Errorf("after what could not be read, %x arrived", got)
+		t.Errorf("got %x after failed reads", got)
 	}
 }

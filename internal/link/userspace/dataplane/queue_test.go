@@ -24,12 +24,12 @@ func TestHeapReturnsEarliest(t *testing.T) {
 		var within []int64
 		for i, d := range h {
 			if d.place != i {
-				t.Fatalf("step %d: the direction at %d believes to be at %d", step, i, d.place)
+				t.Fatalf("step %d: the direction at position %d has stored position %d", step, i, d.place)
 			}
 			within = append(within, d.due)
 		}
 		if len(h) > 0 && h[0].due != slices.Min(within) {
-			t.Fatalf("step %d: on top is %d, the least is %d", step, h[0].due, slices.Min(within))
+			t.Fatalf("step %d: the top is %d, want the minimum %d", step, h[0].due, slices.Min(within))
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestOrderIsKept(t *testing.T) {
 				t.Fatalf("latency %v: packet %d is missing", latency, want)
 			}
 			if n := binary.BigEndian.Uint32(got[len(got)-4:]); n != want {
-				t.Fatalf("latency %v: packet %d came where %d should", latency, n, want)
+				t.Fatalf("latency %v: got packet %d, want packet %d", latency, n, want)
 			}
 		}
 	}
@@ -61,15 +61,15 @@ func TestDelegates(t *testing.T) {
 	for name, tt := range map[string]struct {
 		vouch int64
 		due   int64
-		want  int64 // when the thread looks
+		want  int64 // time of the thread's next check
 	}{
-		"awake":                  {now - ms/100, now + ms, now + ms + grace},
-		"asleep until then":      {now + ms, now + ms, now + ms + grace},
-		"asleep beyond":          {never, now + ms, now + ms},
-		"should have looked":     {now - ms, now + ms, now + ms},
-		"due already":            {now + ms, now - ms, now - ms},
-		"nothing is on its way":  {now, never, never},
-		"has been away, is late": {now - ms, now - 2*ms, now - 2*ms},
+		"awake":               {now - ms/100, now + ms, now + ms + grace},
+		"asleep until then":   {now + ms, now + ms, now + ms + grace},
+		"asleep beyond":       {never, now + ms, now + ms},
+		"check overdue":       {now - ms, now + ms, now + ms},
+		"due already":         {now + ms, now - ms, now - ms},
+		"no packet in flight": {now, never, never},
+		"returned late":       {now - ms, now - 2*ms, now - 2*ms},
 	} {
 		p := &Plane{}
 		first, second := &worker{Plane: p}, &worker{Plane: p, number: 1}
@@ -137,7 +137,7 @@ func TestAlarmLearnsLead(t *testing.T) {
 	}
 	for _, s := range sleeps {
 		if got, want := a.wakeLatency(s.sleep), min(s.late, maxUsual); got > want+us || got < want-us {
-			t.Errorf("waking up after %v is said to take %v, want %v", time.Duration(s.sleep), time.Duration(got), time.Duration(want))
+			t.Errorf("wake-up duration after %v: got %v, want %v", time.Duration(s.sleep), time.Duration(got), time.Duration(want))
 		}
 	}
 	for range 200 {

@@ -65,11 +65,11 @@ func TestMake(t *testing.T) {
 				}
 			}
 			if got := ours(t); len(got) > 0 {
-				t.Errorf("the machine's own namespace got %v", got)
+				t.Errorf("devices were created in the host's namespace: %v", got)
 			}
 			for _, p := range ports {
 				if _, err := unix.Read(p.FD, make([]byte, 1<<17)); !errors.Is(err, unix.EAGAIN) {
-					t.Errorf("a new device has packets, or blocks: %v", err)
+					t.Errorf("reading a new device: %v, want EAGAIN", err)
 				}
 			}
 			if err := m.Remove(ports); err != nil {

@@ -14,7 +14,7 @@ import (
 // inet6AddrGenMode is IFLA_INET6_ADDR_GEN_MODE.
 const inet6AddrGenMode = 8
 
-// noAddress is IN6_ADDR_GEN_MODE_NONE: without a link-local address the kernel sends no packets of its own.
+// noAddress is IN6_ADDR_GEN_MODE_NONE: without a link-local address the kernel sends no packets itself.
 const noAddress = 1
 
 // configure sets MTU, queue length and flags of a device in the calling thread's namespace.

@@ -70,7 +70,7 @@ func TestCut(t *testing.T) {
 				header = ipHeader(tt.version) + 8
 			}
 			if !p.Parse(VnetHeader+tt.l2+header+tt.data, tt.l2) {
-				t.Fatal("not taken for an IP packet")
+				t.Fatal("not recognised as an IP packet")
 			}
 			if p.Segments() != tt.segments {
 				t.Fatalf("%d segments, want %d", p.Segments(), tt.segments)
@@ -99,7 +99,7 @@ func checkCut(t testing.TB, p *Packet, step int) {
 			t.Fatalf("piece %d..%d parses as %d segments", i, j, again.segs)
 		}
 		if again.Wire() != dst.Wire() || again.Wire() != p.WireRange(i, j) {
-			t.Fatalf("piece %d..%d: wire %d, %d and %d", i, j, again.Wire(), dst.Wire(), p.WireRange(i, j))
+			t.Fatalf("piece %d..%d: sizes on the wire %d, %d and %d", i, j, again.Wire(), dst.Wire(), p.WireRange(i, j))
 		}
 		wire += dst.Wire()
 		checkHeaders(t, p, dst, i, j)
@@ -107,10 +107,10 @@ func checkCut(t testing.TB, p *Packet, step int) {
 		pool.Put(dst)
 	}
 	if wire != p.Wire() {
-		t.Errorf("pieces have %d bytes on the wire, the whole %d", wire, p.Wire())
+		t.Errorf("the pieces have %d bytes on the wire, the packet %d", wire, p.Wire())
 	}
 	if !bytes.Equal(data, p.buf[p.payload:p.n]) {
-		t.Error("pieces do not hold the payload of the whole")
+		t.Error("the pieces do not contain the payload of the packet")
 	}
 	if pool.Used() != 0 {
 		t.Errorf("%d bytes of the pool are still out", pool.Used())
@@ -192,10 +192,10 @@ func TestCorruptIsFoundByTheReceiver(t *testing.T) {
 				t.Fatalf("kind %d, r %d: the checksum of a corrupted packet is right", kind, r)
 			}
 			if piece.buf[vnetFlags] != 0 || piece.buf[vnetGSOType] != 0 {
-				t.Fatal("the receiver is told not to look at the checksum")
+				t.Fatal("the header tells the receiver to skip the checksum")
 			}
 			if !bytes.Equal(whole[p.l3:p.l4], piece.buf[p.l3:p.l4]) {
-				t.Fatal("the IP header was touched")
+				t.Fatal("the IP header was changed")
 			}
 		}
 	}
@@ -208,14 +208,14 @@ func TestParseRefuses(t *testing.T) {
 		b    []byte
 	}{
 		{"nothing", 0, nil},
-		{"a header alone", 0, make([]byte, VnetHeader)},
+		{"header only", 0, make([]byte, VnetHeader)},
 		{"version 5", 0, append(make([]byte, VnetHeader), 0x55)},
 		{"ARP", etherHeader, append(append(make([]byte, VnetHeader+12), 8, 6), 0x45)},
 	}
 	for _, tt := range tests {
 		p := &Packet{buf: append(bytes.Clone(tt.b), make([]byte, 100)...)}
 		if p.Parse(len(tt.b), tt.l2) {
-			t.Errorf("%s is taken for an IP packet", tt.name)
+			t.Errorf("%s was recognised as an IP packet", tt.name)
 		}
 	}
 }

@@ -13,10 +13,10 @@ func TestTrain(t *testing.T) {
 		kind, version byte
 		size, data    int
 	}{
-		"tcp over ipv4":       {gsoTCPv4, 4, 1400, 60000},
-		"that was congested":  {gsoTCPv4 | gsoECN, 4, 1400, 3 * 1400},
-		"tcp over ipv6":       {gsoTCPv6, 6, 1300, 5*1300 + 1},
-		"udp, which stays so": {gsoUDP, 4, 1200, 5000},
+		"tcp over ipv4":          {gsoTCPv4, 4, 1400, 60000},
+		"congestion experienced": {gsoTCPv4 | gsoECN, 4, 1400, 3 * 1400},
+		"tcp over ipv6":          {gsoTCPv6, 6, 1300, 5*1300 + 1},
+		"udp, not joined":        {gsoUDP, 4, 1200, 5000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := super(t, c.kind, c.version, 0, c.size, c.data)
@@ -25,13 +25,13 @@ func TestTrain(t *testing.T) {
 				header = 8
 			}
 			if !p.Parse(VnetHeader+ipHeader(c.version)+header+c.data, 0) {
-				t.Fatal("not taken for an IP packet")
+				t.Fatal("not recognised as an IP packet")
 			}
-			if c.kind&gsoECN == 0 && c.kind != gsoUDP { // as the kernel says it
+			if c.kind&gsoECN == 0 && c.kind != gsoUDP { // as the kernel marks it
 				p.buf[p.l4+tcpFlags] &^= flagCWR
 			}
 			whole := NewPool(1 << 20).Get(p.n)
-			p.Cut(whole, 0, p.segs) // with its checksums
+			p.Cut(whole, 0, p.segs) // with checksums
 			b := make([]byte, 1<<17)
 			size, next, all := p.Train(b, 0, p.segs)
 			if next != p.segs || all != p.Wire()+p.segs*VnetHeader {
@@ -45,21 +45,21 @@ func TestTrain(t *testing.T) {
 			}
 			if got := pieces(t, b[:all], size); len(got) != 1 || !bytes.Equal(got[0].Bytes(), whole.Bytes()) ||
 				got[0].Segments() != p.segs || got[0].Wire() != p.Wire() {
-				t.Errorf("joined to %d pieces, or to another packet", len(got))
+				t.Errorf("joined to %d pieces, want one identical packet", len(got))
 			}
 			lost := slices.Delete(slices.Clone(b[:all]), size, 2*size)
 			if got := pieces(t, lost, size); len(got) != min(p.segs-1, 2) || got[0].Segments() != 1 {
-				t.Errorf("without its second packet it is joined to %d pieces", len(got))
+				t.Errorf("joined to %d pieces without the second packet", len(got))
 			}
 			for _, at := range []int{VnetHeader + 1, p.l4, p.l4 + 9, p.l4 + 14} { // type of service, port, acknowledgement, window
 				other := slices.Clone(b[:all])
 				other[size+at]++
 				if got := JoinableLength(other, size); got != size {
-					t.Errorf("byte %d of the second packet is another one, and %d bytes are one packet", at, got)
+					t.Errorf("byte %d of the second packet differs, but %d bytes were joined", at, got)
 				}
 			}
 			if got, next, all := p.Train(b[:2*size], 1, p.segs); got != size || next != min(3, p.segs) || all > 2*size {
-				t.Errorf("in room for two packets: up to packet %d, %d bytes", next, all)
+				t.Errorf("with space for two packets: joined up to packet %d, %d bytes", next, all)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func pieces(t *testing.T, b []byte, size int) (all []*Packet) {
 		n := JoinableLength(b, size)
 		k := pool.Get(n)
 		if !k.Join(b[:n], size) {
-			t.Fatal("joined to no IP packet")
+			t.Fatal("the result is not an IP packet")
 		}
 		all, b = append(all, k), b[n:]
 	}
@@ -115,16 +115,16 @@ func TestStamp(t *testing.T) {
 	}
 	for i, x := range b {
 		if x != 0 {
-			t.Errorf("byte %d is %x afterwards", i, x)
+			t.Errorf("byte %d is %x after the stamp was removed", i, x)
 		}
 	}
 	b[vnetGSOType] = gsoTCPv4
 	native.PutUint16(b[vnetGSOSize:], 1448)
 	WriteStamp(b, 7)
 	if got := ClearStamp(b); got != 0 || native.Uint16(b[vnetGSOSize:]) != 1448 {
-		t.Errorf("of a super-packet: stamp %d, segments of %d bytes", got, native.Uint16(b[vnetGSOSize:]))
+		t.Errorf("super-packet: stamp %d, segments of %d bytes", got, native.Uint16(b[vnetGSOSize:]))
 	}
 	if got := ClearStamp(b[:5]); got != 0 {
-		t.Errorf("of half a header: stamp %d", got)
+		t.Errorf("truncated header: stamp %d", got)
 	}
 }

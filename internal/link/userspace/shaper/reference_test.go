@@ -19,7 +19,7 @@ type reference struct {
 	latency   int64
 	limit     int64
 	queue     []referencePacket
-	offset    *big.Rat // of the head's departure behind now, while the queue is not empty
+	offset    *big.Rat // time from now to the departure of the head, while the queue is not empty
 	delivered []delivery
 }
 
@@ -165,7 +165,7 @@ func compareSchedule(t *testing.T, seed uint64, steps int) (worst int64) {
 			t.Fatalf("schedule %d: delivery %d is packet %d, want %d\n%s", seed, i, got[i].number, want.number, script)
 		}
 		if d := max(got[i].due-want.due, want.due-got[i].due); d > 2 {
-			t.Fatalf("schedule %d: packet %d is due at %d, by the reference at %d\n%s", seed, want.number, got[i].due, want.due, script)
+			t.Fatalf("schedule %d: packet %d is due at %d, reference %d\n%s", seed, want.number, got[i].due, want.due, script)
 		} else {
 			worst = max(worst, d)
 		}

@@ -90,7 +90,7 @@ func TestQueueDropsAtTheTail(t *testing.T) {
 		}
 	}
 	if v := s.Offer(ms, 0, single(t, 1000), 0, false); v != Queued {
-		t.Error("no room after the first packet left")
+		t.Error("the queue is full after the first packet has left")
 	}
 	if v := direction(link.Quality{Bandwidth: 1, Queue: 1}).Offer(0, 0, single(t, 1000), 0, false); v != Queued {
 		t.Error("an idle link drops a packet larger than its queue")
@@ -125,7 +125,7 @@ func TestFasterBandwidthDoesNotOverstateTheQueue(t *testing.T) {
 	}
 	s.Set(0, Compile(link.Quality{Bandwidth: 1e9, Queue: 6000}))
 	if v := s.Offer(1, 0, single(t, 1000), 0, false); v != Queued {
-		t.Error("4000 bytes waiting count for more once the bandwidth has risen")
+		t.Error("a higher bandwidth changed the size of 4000 queued bytes")
 	}
 }
 
@@ -197,11 +197,11 @@ func TestSeedDecidesFates(t *testing.T) {
 	}
 	first := fates(New(q, "a~b", "ab", 7))
 	if again := fates(New(q, "a~b", "ab", 7)); again != first {
-		t.Error("the same seed gives other fates")
+		t.Error("the same seed gives different outcomes")
 	}
 	for _, other := range []*Shaper{New(q, "a~b", "ba", 7), New(q, "a~c", "ab", 7), New(q, "a~b", "ab", 8)} {
 		if fates(other) == first {
-			t.Error("another direction, link or seed gives the same fates")
+			t.Error("another direction, link or seed gives the same outcomes")
 		}
 	}
 }
@@ -346,7 +346,7 @@ func FuzzOffer(f *testing.F) {
 			case 3:
 				if due, _, ok := s.NextDue(now); ok && due <= now {
 					if next := s.Next(now); next.Due != due || due < lastDue {
-						t.Fatalf("due %d after %d, announced %d", next.Due, lastDue, due)
+						t.Fatalf("due %d after %d, announced as %d", next.Due, lastDue, due)
 					}
 					lastDue = due
 				}
@@ -356,7 +356,7 @@ func FuzzOffer(f *testing.F) {
 				bytes += s.wire.at(i).size
 			}
 			if bytes != s.wire.bytes || s.wire.len() > 0 && s.departs < s.freeAt {
-				t.Fatalf("%d bytes wait, the queue says %d", bytes, s.wire.bytes)
+				t.Fatalf("%d bytes are queued, but the queue reports %d", bytes, s.wire.bytes)
 			}
 		}
 	})

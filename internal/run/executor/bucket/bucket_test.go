@@ -29,7 +29,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, there := s.objects[r.URL.Path]
 	switch r.Method {
 	case http.MethodPut:
-		s.objects[r.URL.Path], _ = io.ReadAll(r.Body) // a test's body
+		s.objects[r.URL.Path], _ = io.ReadAll(r.Body) // errors show in the test
 	case http.MethodDelete:
 		delete(s.objects, r.URL.Path)
 	case http.MethodGet:
@@ -37,7 +37,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "NoSuchKey", http.StatusNotFound)
 			return
 		}
-		_, _ = w.Write(text) // the test sees what is missing
+		_, _ = w.Write(text) // the test detects missing data
 	}
 }
 
@@ -54,7 +54,7 @@ func TestBucket(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "me")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "my secret")
 	if _, err := Open("s3://"); err == nil {
-		t.Error("no bucket was one")
+		t.Error("an invalid bucket was accepted")
 	}
 	b, err := Open("s3://lab/runs/")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestBucket(t *testing.T) {
 	}
 	var got bytes.Buffer
 	if err := b.Get(t.Context(), "job-1", &got); err != nil || got.String() != "results" || string(s.objects["/lab/runs/job-1"]) != "results" {
-		t.Errorf("%q came back (%v)", got.String(), err)
+		t.Errorf("got %q (%v)", got.String(), err)
 	}
 	for range 2 {
 		if err := b.Remove(t.Context(), "job-1"); err != nil {

@@ -1,5 +1,5 @@
 // Package kubernetes runs tasks on a Kubernetes cluster through kubectl. A batch is an Indexed Job, a task
-// one index of it in a pod with a node of its own. A ConfigMap contains the plan. Results come from the
+// one index of it in a pod with its own node. A ConfigMap contains the plan. Results come from the
 // pods' logs, which needs no shared storage, or from a claim or a bucket if the cluster does not keep logs.
 package kubernetes
 

@@ -50,7 +50,7 @@ func TestManifests(t *testing.T) {
 		`"matchFields":[{"key":"metadata.name","operator":"NotIn","values":["n1"]},{"key":"metadata.name","operator":"NotIn","values":["n2"]}]`,
 	} {
 		if !strings.Contains(string(text), want) {
-			t.Errorf("no %s in\n%s", want, text)
+			t.Errorf("%s is missing in\n%s", want, text)
 		}
 	}
 }

@@ -44,12 +44,12 @@ func TestRemovedPods(t *testing.T) {
 		job, pods string
 		want      executor.State
 	}{
-		"not yet made":          {"{}", none, executor.Waiting},
+		"not yet created":       {"{}", none, executor.Waiting},
 		"running":               {"{}", fmt.Sprintf(onePod, "", "Running", ""), executor.Running},
 		"being removed":         {"{}", fmt.Sprintf(onePod, `, "deletionTimestamp": "2026-11-24T08:00:00Z"`, "Running", ""), executor.Cancelled},
 		"removed":               {`{"failedIndexes": "0"}`, none, executor.Lost},
 		"removed when it ended": {`{"completedIndexes": "0"}`, none, executor.Lost},
-		"another one removed":   {`{"failedIndexes": "1,3-4"}`, none, executor.Waiting},
+		"another pod removed":   {`{"failedIndexes": "1,3-4"}`, none, executor.Waiting},
 		"drained": {"{}", fmt.Sprintf(onePod, `, "deletionTimestamp": "2026-11-24T08:00:00Z"`, "Running",
 			`, "conditions": [{"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "Eviction API: evicting"}]`), executor.Lost},
 		"preempted": {
@@ -76,7 +76,7 @@ func TestRemovedPods(t *testing.T) {
 				}
 				return found[7]
 			}
-			poll() // begins to read its log, where it has one
+			poll() // starts to read the pod's log, if any
 			e.collecting.Wait()
 			if got := poll(); got.State != tt.want {
 				t.Errorf("%+v, want %s", got, tt.want)

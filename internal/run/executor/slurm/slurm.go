@@ -1,5 +1,5 @@
 // Package slurm runs tasks on a Slurm cluster through its command-line clients. A batch is a job array, a
-// task one element of it with a node of its own.
+// task one element of it with its own node.
 package slurm
 
 import (

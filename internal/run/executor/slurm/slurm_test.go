@@ -77,7 +77,7 @@ exec '/opt/skerry' --state-dir '/state' run --resume '/share/it'\''s' --suspect 
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	if _, err := cluster(t, "", "", "--a\n--b").Print(&strings.Builder{}, b); err == nil {
-		t.Error("an option of two lines was written")
+		t.Error("a multi-line option was accepted")
 	}
 }
 
@@ -141,7 +141,7 @@ func TestScriptWithoutASharedDirectory(t *testing.T) {
 		t.Errorf("the script ended with %v, want its task's code", err)
 	}
 	if _, err := os.Stat(filepath.Dir(out)); err == nil {
-		t.Error("the script left its folder")
+		t.Error("the script did not remove its folder")
 	}
 }
 

@@ -39,14 +39,14 @@ func TestExcludedMachineDoesNotBlockRun(t *testing.T) {
 	}
 	submit(7, 8)
 	if _, err := e.Submit(t.Context(), b); !errors.Is(err, executor.ErrFull) {
-		t.Errorf("all machines are busy, and it answers %v", err)
+		t.Errorf("with all machines busy: got %v", err)
 	}
 	close(h)
 	e.tasks.Wait()
 	b.Exclude = []string{"c"}
 	submit(7)
 	e.tasks.Wait()
-	b.Exclude = []string{"a", "c"} // there are no others
+	b.Exclude = []string{"a", "c"} // the only machines
 	submit(7, 8)
 	if err := e.Close(); err != nil {
 		t.Error(err)
