@@ -31,7 +31,7 @@ func (g *group) named(m *member) consensus.Identity {
 func TestIdentity(t *testing.T) {
 	g := newGroup(t, three, nil)
 	want := g.named(g.leader())
-	if !want.Born || !want.Known {
+	if !want.Known {
 		t.Errorf("a new log: %+v", want)
 	}
 	g.propose(g.leader(), 0, 20)
@@ -58,26 +58,6 @@ func TestIdentity(t *testing.T) {
 	other := newGroup(t, three, nil)
 	if got := other.named(other.leader()); got.Log == want.Log {
 		t.Errorf("two logs are called %s", got.Log)
-	}
-}
-
-// A log of an earlier version gets a name when all of its members know names.
-func TestIdentityOfAnOldLog(t *testing.T) {
-	g := newGroup(t, three, func(cfg *consensus.Config) {
-		if err := consensus.BeginNameless(*cfg); err != nil {
-			t.Fatal(err)
-		}
-	})
-	want := g.named(g.leader())
-	if want.Born {
-		t.Error("a log of an earlier version is said to have had its name from the beginning")
-	}
-	g.propose(g.leader(), 0, 10)
-	g.same(10)
-	for _, m := range g.members {
-		if got := g.named(m); got != want {
-			t.Errorf("%s has the log %+v, want %+v", m.cfg.Self.Name, got, want)
-		}
 	}
 }
 

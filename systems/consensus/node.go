@@ -319,10 +319,6 @@ func (n *Node) peerLost(to uint64) { n.post(func() { n.m.reportUnreachable(to) }
 
 func (n *Node) peerEnded(id uint64) { n.post(func() { n.m.suspectLeader(id) }) }
 
-func (n *Node) handleHello(h hello) {
-	n.post(func() { n.m.membership.knowNames[h.From] = h.Names })
-}
-
 func (n *Node) handleExpelled() { n.fail(ErrRemoved) }
 
 func (n *Node) handlePing(from uint64, p ping) {

@@ -40,7 +40,6 @@ type transport struct {
 	removed  map[uint64]bool
 	conns    map[net.Conn]bool
 	inbound  map[uint64]int // connections that each member has made
-	notifies map[uint64]bool
 }
 
 // handler receives the events of a transport. Its methods do not block.
@@ -52,7 +51,6 @@ type handler interface {
 	peerEnded(id uint64)
 	handlePing(from uint64, p ping)
 	heartbeat() ping
-	handleHello(h hello)
 	handleExpelled()
 	sendState(ctx context.Context, conn net.Conn, from, least uint64) error
 }
@@ -61,7 +59,6 @@ func (t *transport) start(l net.Listener) {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.listener = l
 	t.peers, t.removed, t.conns, t.inbound = map[uint64]*peer{}, map[uint64]bool{}, map[net.Conn]bool{}, map[uint64]int{}
-	t.notifies = map[uint64]bool{}
 	t.wg.Go(t.accept)
 }
 
@@ -200,14 +197,12 @@ func (t *transport) serve(conn net.Conn) error {
 	if err := writeJSON(conn, w); err != nil {
 		return err
 	}
-	t.handler.handleHello(h)
 	conn.SetDeadline(time.Time{})
 	t.mu.Lock()
 	if _, ok := t.peers[h.From]; !ok {
 		t.addPeer(h.From, h.Addr)
 	}
 	t.inbound[h.From]++
-	t.notifies[h.From] = h.Tells
 	t.mu.Unlock()
 	defer t.removeInbound(h.From)
 	for {
