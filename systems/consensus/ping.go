@@ -63,7 +63,7 @@ func (p *peer) newPing(now time.Time) []byte {
 		p.probe = int64(at)
 	}
 	p.mu.Unlock()
-	return encodePing(p.t.handler.heartbeat(), now)
+	return encodePing(p.t.node.heartbeat(), now)
 }
 
 // roundTrip returns an upper bound of nearly all round trips, 0 out of reach. It is unknown before the first answer.
