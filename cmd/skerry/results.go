@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/record"
 	"skerry/internal/report"
 	"skerry/internal/report/compare"
@@ -132,7 +131,7 @@ func newCompare(a *app) *cobra.Command {
 				return err
 			}
 			if page != "" {
-				if err := writeTo(page, r.HTML); err != nil {
+				if err := a.writeComparison(page, r); err != nil {
 					return err
 				}
 			}
@@ -149,14 +148,14 @@ func newCompare(a *app) *cobra.Command {
 	return c
 }
 
-// writeTo creates the file at path with the output of write.
-func writeTo(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
+// writeComparison writes a comparison as a page to a file. It returns web.ErrNotBuilt if this binary has no front end.
+func (a *app) writeComparison(path string, r compare.Report) error {
+	page, err := a.reportPage()
+	if err == nil {
+		err = atomicfile.Write(path, func(w io.Writer) error { return webdata.WriteComparison(w, page, r) })
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+	if err != nil {
+		return fmt.Errorf("write comparison to %s: %w", path, err)
 	}
 	return nil
 }
