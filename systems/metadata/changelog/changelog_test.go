@@ -18,7 +18,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/base/advice"
 	"skerry/systems/consensus/wal"
 	"skerry/systems/consensus/wal/waltest"
 	"skerry/systems/metadata/protocol"
