@@ -6,29 +6,25 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
-	"skerry/internal/base/unit"
 	"skerry/systems/hydra/balancer"
 	"skerry/systems/hydra/dns"
 )
 
 func newDNS(a *cli.App) *cobra.Command {
-	var listen, zone, metrics, allUnhealthy, order string
+	var listen, zone, metrics string
 	var targets, hosts []string
-	var ttl time.Duration
 	c := &cobra.Command{
 		Use:   "dns [FILE]",
 		Short: "Run an authoritative DNS server that answers with healthy clouds",
 		Long: "Serve a zone over UDP and TCP. Its names have targets in several clouds. An answer has the addresses of the healthy\n" +
 			"targets in rotating order, with a short TTL. An alias is flattened (ANAME), also at the apex. If no target is healthy,\n" +
-			"the answer has all targets, or the error SERVFAIL with --all-unhealthy servfail. The zone is a YAML file, or the apex\n" +
-			"with its targets from flags, checked over HTTP.",
+			"the answer has all targets. The zone is a YAML file, or the apex with its targets from flags, checked over HTTP.",
 		Example: `  hydra dns zone.yaml --listen 0.0.0.0:53
   hydra dns --zone hydra.test --target http://10.0.0.9:8080/-/ready --target http://10.1.0.9:8080/-/ready --listen 127.0.0.1:5353
   dig @127.0.0.1 -p 5353 hydra.test`,
@@ -41,7 +37,6 @@ func newDNS(a *cli.App) *cobra.Command {
 				config, err = dns.Load(args[0])
 			case len(args) == 0 && len(targets) > 0:
 				config, err = zoneOf(zone, targets)
-				config.TTL, config.Order, config.AllUnhealthy = unit.Duration(ttl), order, allUnhealthy
 			default:
 				err = errors.New("either a zone file or --target required")
 			}
@@ -64,9 +59,6 @@ func newDNS(a *cli.App) *cobra.Command {
 	c.Flags().StringVar(&listen, "listen", "127.0.0.1:5353", "listen on `ADDR`")
 	c.Flags().StringVar(&zone, "zone", "hydra.test", "with --target, `NAME` of the zone")
 	c.Flags().StringArrayVar(&targets, "target", nil, "`URL` that returns 2xx while its host, an IP address, is healthy")
-	c.Flags().DurationVar(&ttl, "ttl", time.Second, "with --target, time to live of answers")
-	c.Flags().StringVar(&order, "order", "rotate", "with --target, order of addresses: rotate or random")
-	c.Flags().StringVar(&allUnhealthy, "all-unhealthy", "all", "with --target, answer if no target is healthy: all or servfail")
 	c.Flags().StringVar(&metrics, "metrics", "", "serve Prometheus metrics at `ADDR`/metrics")
 	c.Flags().StringArrayVar(&hosts, "host", nil, "additional host `NAME` that --metrics accepts (repeatable)")
 	return c

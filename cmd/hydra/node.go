@@ -21,8 +21,8 @@ func newNode(a *cli.App) *cobra.Command {
 		Use:   "node",
 		Short: "Run a member of the data layer",
 		Long: "Run a member of the data layer, with the log, the database of its cloud and the HTTP API, until SIGTERM. The file of\n" +
-			"--config and flags have the same settings; flags take precedence. A line of JSON on stdout has the address once the\n" +
-			"member serves. Structured logs go to stderr. See docs/hydra.md.",
+			"--config has all settings; flags take precedence. A line of JSON on stdout has the address once the member serves.\n" +
+			"Structured logs go to stderr. See docs/hydra.md.",
 		Example: `  hydra node --cluster shop --name a1 --cloud a --data /var/lib/hydra/a1
   hydra node --config a1.yaml
   hydra node --cluster shop --name w --cloud c --witness --data w --listen 127.0.0.1:7090 --peer 127.0.0.1:7091 \
@@ -79,7 +79,6 @@ func memberOf(cmd *cobra.Command, file string, c hydra.Config, lists *nodeLists)
 func bindNode(f *pflag.FlagSet, c *hydra.Config) *nodeLists {
 	lists := new(nodeLists)
 	f.StringVar(&c.Cluster, "cluster", c.Cluster, "`NAME` of the cluster")
-	f.Uint64Var(&c.ID, "id", c.ID, "identifier, never reused after a removal (default: derived from the name)")
 	f.StringVar(&c.Name, "name", c.Name, "`NAME` of this member")
 	f.StringVar(&c.Cloud, "cloud", c.Cloud, "`NAME` of the cloud of this member")
 	f.StringVar(&c.Listen, "listen", c.Listen, "`ADDRESS` of the HTTP API")
@@ -88,8 +87,6 @@ func bindNode(f *pflag.FlagSet, c *hydra.Config) *nodeLists {
 	f.StringVar(&c.Data, "data", c.Data, "`DIR` of the log")
 	f.StringVar(&c.Database, "database", c.Database,
 		"database of the cloud: `sqlite:PATH`, postgres://... or mysql://... (default: SQLite in --data)")
-	f.TextVar(&c.DatabaseTimeout, "database-timeout", c.DatabaseTimeout,
-		"time without an answer after which a database server counts as unavailable")
 	f.BoolVar(&c.Witness, "witness", c.Witness, "vote and keep the log, without a database")
 	f.BoolVar(&c.Join, "join", c.Join, "wait to be added to a running cluster")
 	f.BoolVar(&c.Direct, "direct", c.Direct, "serve the database directly, without the log")
@@ -99,11 +96,6 @@ func bindNode(f *pflag.FlagSet, c *hydra.Config) *nodeLists {
 	f.StringVar(&c.Tokens, "tokens", c.Tokens, "`FILE` of bearer tokens; auto creates a token of this user that the commands of Skerry find")
 	f.BoolVar(&c.Insecure, "insecure", c.Insecure, "allow addresses beyond this machine without TLS and tokens, in a laboratory")
 	f.TextVar(&c.Election, "election", c.Election, "election timeout (default: from measured round trips)")
-	f.StringVar(&c.PreferCloud, "prefer-cloud", c.PreferCloud, "preferred `CLOUD` of the leader")
-	f.BoolVar(&c.FollowWrites, "follow-writes", c.FollowWrites, "move the leader to the cloud with the most writes")
-	f.TextVar(&c.MaxLog, "max-log", c.MaxLog, "maximum size of the log on disk")
-	f.TextVar(&c.MaxAge, "max-age", c.MaxAge, "time that the log waits for a database that does not apply it (0: forever)")
-	f.Int64Var(&c.InFlight, "in-flight", c.InFlight, "maximum number of concurrent requests; others get 503")
 	f.TextVar(&c.Timeout, "timeout", c.Timeout, "timeout of an operation")
 	f.TextVar(&c.Drain, "drain", c.Drain, "time in which balancers move away before the member stops")
 	f.StringArrayVar(&lists.members, "member", nil, "member of a new cluster: `[ID:]NAME=CLOUD,PEER[,API][,witness]` (repeatable)")

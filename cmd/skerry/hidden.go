@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"os/exec"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -24,19 +23,6 @@ func newMoved(old, program string) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			return advice.With(fmt.Errorf("skerry %s is now the program %s", old, program),
 				"run `%s` with the same arguments: %s --help", program, program)
-		},
-	}
-}
-
-// newDocs is hidden: it runs the generator of `make docs`, which is no part of this program.
-func newDocs(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:    "docs",
-		Short:  "Write the generated documentation of a repository",
-		Hidden: true,
-		Args:   cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.runInherited(exec.CommandContext(cmd.Context(), "go", "run", "./internal/docgen", "docs"))
 		},
 	}
 }

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"skerry/internal/base/atomicfile"
 	"skerry/internal/record"
 	"skerry/internal/report"
 	"skerry/internal/report/compare"
-	"skerry/internal/report/screenshot"
 	"skerry/internal/report/webdata"
 )
 
@@ -59,7 +57,7 @@ func openRun(args []string) (*record.Dir, error) {
 }
 
 func newReport(a *app) *cobra.Command {
-	var out, csv, png string
+	var out, csv string
 	c := &cobra.Command{
 		Use:   "report [DIR]",
 		Short: "Write the report of a run as one offline HTML page",
@@ -68,15 +66,12 @@ func newReport(a *app) *cobra.Command {
 			"for the accuracy of the emulation, and the command that reproduces the run. DIR is a run directory, by default\n" +
 			"the newest one, " + latestRun + ".\n" +
 			"\n" +
-			"--png also renders the report with an installed Chromium.\n" +
-			"\n" +
 			"--dstat writes the usage of every node per second as dstat's CSV output instead.",
 		Example: `  skerry report
   skerry report runs/20261121-183000-quickstart --out quickstart.html
-  skerry report --png report.png
   skerry report --dstat nodes/`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := openRun(args)
 			if err != nil {
 				return err
@@ -93,21 +88,13 @@ func newReport(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if png != "" {
-				if err := screenshot.PNG(cmd.Context(), path, png); err != nil {
-					return err
-				}
-				path = png
-			}
 			_, err = fmt.Fprintln(a.Out, path)
 			return err
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of DIR/"+webdata.FileName)
 	c.Flags().StringVar(&csv, "dstat", "", "write a CSV file in dstat's layout for each trial and node into `FOLDER`")
-	c.Flags().StringVar(&png, "png", "", "also render the report to the PNG `FILE`")
 	c.MarkFlagsMutuallyExclusive("out", "dstat")
-	c.MarkFlagsMutuallyExclusive("png", "dstat")
 	return c
 }
 
@@ -144,7 +131,7 @@ func newCompare(a *app) *cobra.Command {
 				return err
 			}
 			if page != "" {
-				if err := writeTo(page, r.HTML); err != nil {
+				if err := a.writeComparison(page, r); err != nil {
 					return err
 				}
 			}
@@ -161,14 +148,14 @@ func newCompare(a *app) *cobra.Command {
 	return c
 }
 
-// writeTo creates the file at path with the output of write.
-func writeTo(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
+// writeComparison writes a comparison as a page to a file. It returns web.ErrNotBuilt if this binary has no front end.
+func (a *app) writeComparison(path string, r compare.Report) error {
+	page, err := a.reportPage()
+	if err == nil {
+		err = atomicfile.Write(path, func(w io.Writer) error { return webdata.WriteComparison(w, page, r) })
 	}
-	if err := errors.Join(write(f), f.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
+	if err != nil {
+		return fmt.Errorf("write comparison to %s: %w", path, err)
 	}
 	return nil
 }

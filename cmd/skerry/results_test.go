@@ -47,13 +47,13 @@ func TestReport(t *testing.T) {
 // be exported.
 func TestReportWithoutFrontEnd(t *testing.T) {
 	dir := finishedRun(t)
-	for _, args := range []string{"report", "report --out other.html", "report --png other.png"} {
+	for _, args := range []string{"report", "report --out other.html"} {
 		_, _, err := withPage(t, notBuilt, strings.Fields(args)...)
 		if !errors.Is(err, web.ErrNotBuilt) || !strings.HasPrefix(err.Error(), "write report of "+dir) || advice.Of(err) == "" {
 			t.Errorf("skerry %s: %v, advice %q", args, err, advice.Of(err))
 		}
 	}
-	for _, name := range []string{filepath.Join(dir, "report.html"), "other.html", "other.png"} {
+	for _, name := range []string{filepath.Join(dir, "report.html"), "other.html"} {
 		if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s was written: %v", name, err)
 		}

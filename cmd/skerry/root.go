@@ -102,7 +102,7 @@ func addCommands(root *cobra.Command, a *app) {
 	}
 	root.AddCommand(
 		newMoved("hydra", "hydra"), newMoved("metadata", "metad"),
-		newDocs(a), newWanted(a), cli.NewPages(a.App), cli.NewMan(), newAgent(a))
+		newWanted(a), cli.NewPages(a.App), cli.NewMan(), newAgent(a))
 }
 
 // prepare prepares a command that creates labs: see labprep.Prepare.

@@ -24,11 +24,6 @@ func TestOverlayRegistry(t *testing.T) {
 		if len(ps) > 0 {
 			t.Errorf("%s: its defaults are mistakes: %v", a.Name, ps)
 		}
-		for _, i := range a.Intervals {
-			if _, ps := readOverlayOptions(a, map[string]any{i.Key: "7s"}); len(ps) > 0 || i.Usage == "" {
-				t.Errorf("%s: the interval %s: %v", a.Name, i.Key, ps)
-			}
-		}
 		if d := a.Docs; d.For == "" || d.Tunes == "" || d.Takes == "" || d.Notices == "" || options == nil {
 			t.Errorf("%s: its documentation lacks something: %+v", a.Name, d)
 		}

@@ -40,10 +40,9 @@ type segment struct {
 	at      time.Duration
 	stopped chan struct{}
 
-	lastAck             atomic.Int64 // ns; updated every 100 ms at most
-	mu                  sync.Mutex
-	unacknowledgedKeys  []string // guarded by mu
-	unacknowledgedCount int64    // guarded by mu
+	lastAck            atomic.Int64 // ns; updated every 100 ms at most
+	mu                 sync.Mutex
+	unacknowledgedKeys []string // guarded by mu
 }
 
 func (g *segment) stop(reason string) {
@@ -111,7 +110,6 @@ func (g *segment) awaitRetry(now, backoff time.Duration) bool {
 func (g *segment) unacknowledged(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.unacknowledgedCount++
 	if len(g.unacknowledgedKeys) < maxListed {
 		g.unacknowledgedKeys = append(g.unacknowledgedKeys, key)
 	}

@@ -131,11 +131,7 @@ func (d *Dir) readTrials() error {
 	d.Unfinished = slices.Compact(d.Unfinished)
 	d.Summary.Trials = make([]Trial, 0, len(trials))
 	for _, id := range slices.Sorted(maps.Keys(trials)) {
-		t := trials[id]
-		for i := range t.Events {
-			deriveEffect(t.Events[i].Kind, &t.Events[i].Effect)
-		}
-		d.Summary.Trials = append(d.Summary.Trials, t)
+		d.Summary.Trials = append(d.Summary.Trials, trials[id])
 	}
 	d.Summary.Complete = d.Summary.covers(d.Run.Plan)
 	return nil
@@ -216,9 +212,6 @@ func (d *Dir) Events(id int) ([]Event, error) {
 				break
 			}
 			return events, fmt.Errorf("%s: %w: line %d: %w", path, ErrDamaged, n, err)
-		}
-		if e.ID != 0 {
-			deriveEffect(e.Kind, &e.Effect)
 		}
 		events = append(events, e)
 	}

@@ -4,7 +4,6 @@ import (
 	cryptorand "crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"path/filepath"
 
 	"skerry/internal/base/advice"
@@ -21,19 +20,12 @@ import (
 //
 // The first leader proposes the name in a change of membership that changes no member, and the first such entry counts.
 // From then on the name is part of the membership, of every segment's header, and of every snapshot, so that later
-// members learn it. A log of an earlier version gets a name once every member has announced in its handshake that it
-// supports names, since an older one would drop the name from its membership.
+// members learn it.
 
 // Identity identifies a log.
 type Identity struct {
 	// Log is the random name of the log, "" if it has none yet.
 	Log string
-	// Born is true if the log was named before its first proposal: a state without a name is not of this log. It is false for
-	// logs of earlier versions.
-	Born bool
-	// Since is the entry that named a log of an earlier version. Consumers that apply the entries after it know the name. It
-	// is 0 if Born, and the largest number before the log is named.
-	Since uint64
 	// Known is true if the member has a membership. Otherwise its log is unknown.
 	Known bool
 }
@@ -45,13 +37,7 @@ func (n *Node) Identity() Identity {
 	return n.view.identity
 }
 
-func (c conf) identity() Identity {
-	id := Identity{Log: c.Log, Born: c.Born, Since: c.Since, Known: len(c.Members) > 0}
-	if c.Log == "" && !c.Born {
-		id.Since = math.MaxUint64
-	}
-	return id
-}
+func (c conf) identity() Identity { return Identity{Log: c.Log, Known: len(c.Members) > 0} }
 
 // NewLogName returns a random name for a log.
 func NewLogName() (string, error) {
@@ -67,11 +53,6 @@ func (m *machine) nameLog() {
 		return
 	}
 	self, votes := m.membership.conf.member(m.cfg.id)
-	for _, o := range m.membership.conf.Members {
-		if !m.membership.conf.Born && o.ID != m.cfg.id && !m.membership.knowNames[o.ID] {
-			return
-		}
-	}
 	for _, p := range m.proposals.pending {
 		if p.conf != nil {
 			return

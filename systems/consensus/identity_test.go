@@ -31,7 +31,7 @@ func (g *group) named(m *member) consensus.Identity {
 func TestIdentity(t *testing.T) {
 	g := newGroup(t, three, nil)
 	want := g.named(g.leader())
-	if !want.Born || !want.Known {
+	if !want.Known {
 		t.Errorf("a new log: %+v", want)
 	}
 	g.propose(g.leader(), 0, 20)
@@ -61,28 +61,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestIdentityOfAnOldLog checks that a log of an earlier version gets an identity once all of its members support it.
-func TestIdentityOfAnOldLog(t *testing.T) {
-	g := newGroup(t, three, func(cfg *consensus.Config) {
-		if err := consensus.BeginNameless(*cfg); err != nil {
-			t.Fatal(err)
-		}
-	})
-	want := g.named(g.leader())
-	if want.Born {
-		t.Error("a log of an earlier version is reported as named from its beginning")
-	}
-	g.propose(g.leader(), 0, 10)
-	g.same(10)
-	for _, m := range g.members {
-		if got := g.named(m); got != want {
-			t.Errorf("%s has the log %+v, want %+v", m.cfg.Self.Name, got, want)
-		}
-	}
-}
-
-// TestBegin creates a log that starts after an index. All members must continue from there, and Begin must not
-// replace an existing log.
+// A log that begins after an index goes on from there at all members, and is not begun over
+// another one.
 func TestBegin(t *testing.T) {
 	const at = 1000
 	g := newGroup(t, three, func(cfg *consensus.Config) {

@@ -44,10 +44,9 @@ type machine struct {
 }
 
 type membership struct {
-	conf        conf            // as of the last change applied
-	changeIndex uint64          // no change may be proposed before this index is applied
-	knowNames   map[uint64]bool // members whose version knows names of logs
-	removed     bool            // this member was removed
+	conf        conf   // as of the last change applied
+	changeIndex uint64 // no change may be proposed before this index is applied
+	removed     bool   // this member was removed
 }
 
 type position struct{ index, term uint64 }
@@ -101,7 +100,6 @@ func newMachine(cfg machineConfig, log *wal.Log, now time.Time, logger *slog.Log
 		}
 	}
 	m := &machine{cfg: cfg, log: log, logger: logger, now: now, offers: map[uint64]int{}}
-	m.membership.knowNames = map[uint64]bool{}
 	if err := m.loadMembership(); err != nil {
 		return nil, err
 	}

@@ -21,10 +21,8 @@ type conf struct {
 	Members []Member  `json:"members"`
 	// Removed are identifiers that must not be used again.
 	Removed []uint64 `json:"removed,omitempty"`
-	// Log, Born and Since are the log's Identity.
-	Log   string `json:"log,omitempty"`
-	Born  bool   `json:"born,omitempty"`
-	Since uint64 `json:"since,omitempty"`
+	// Log is the random name of the log, "" before its first entry.
+	Log string `json:"log,omitempty"`
 }
 
 type confState struct {
@@ -62,7 +60,7 @@ const (
 )
 
 func firstConf(members []Member) (conf, error) {
-	c := conf{Index: 1, Through: 1, Members: slices.Clone(members), Born: true}
+	c := conf{Index: 1, Through: 1, Members: slices.Clone(members)}
 	slices.SortFunc(c.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 	for i, m := range c.Members {
 		if err := checkMember(m); err != nil {
@@ -198,9 +196,7 @@ func (m *machine) applyChange(e *raftpb.Entry) {
 		next.Members = slices.Delete(next.Members, at, at+1)
 		next.Removed = append(slices.Clone(next.Removed), ch.Member.ID)
 	case ch.Op == opName && next.Log == "":
-		if next.Log = ch.Log; !next.Born {
-			next.Since = e.GetIndex()
-		}
+		next.Log = ch.Log
 	case ch.Op == opSet && at >= 0:
 		next.Members[at] = ch.Member
 	case ch.Op == opSet:

@@ -138,7 +138,7 @@ func (n *Node) start() error {
 	}
 	n.tr = &transport{
 		cluster: n.cfg.Cluster, self: n.cfg.Self.ID, addr: addr, tls: n.cfg.TLS, secure: n.cfg.DialTLS, dial: n.cfg.Dial,
-		logger: n.logger, handler: n,
+		logger: n.logger, node: n,
 	}
 	n.tr.name.Store(m.membership.conf.Log) // before the first connection
 	n.tr.start(l)
@@ -317,11 +317,8 @@ func (n *Node) flushReceived() { n.drive() }
 
 func (n *Node) peerLost(to uint64) { n.post(func() { n.m.reportUnreachable(to) }) }
 
+// peerEnded handles a probable end of a member's process: its machine refuses connections, and it has none to this one.
 func (n *Node) peerEnded(id uint64) { n.post(func() { n.m.suspectLeader(id) }) }
-
-func (n *Node) handleHello(h hello) {
-	n.post(func() { n.m.membership.knowNames[h.From] = h.Names })
-}
 
 func (n *Node) handleExpelled() { n.fail(ErrRemoved) }
 

@@ -21,9 +21,9 @@ type subscriptions struct {
 }
 
 // Subscribe asks member id to notify this one at once, and for a second whenever its consumer has applied entries. It
-// returns false if the member is unknown, cannot be reached, or has a version without notifications.
+// returns false if the member is unknown or cannot be reached.
 func (n *Node) Subscribe(id uint64) bool {
-	if !n.tr.supportsNotify(id) || !n.tr.send(message{to: id, note: frameSubscribe}) {
+	if !n.tr.send(message{to: id, note: frameSubscribe}) {
 		return false
 	}
 	n.tr.flush(id)
@@ -66,10 +66,4 @@ func (n *Node) handleNote(from uint64, note frameKind) {
 		default: // the previous one has not been received yet
 		}
 	}
-}
-
-func (t *transport) supportsNotify(id uint64) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.notifies[id]
 }

@@ -162,10 +162,10 @@ func (p *peer) run() {
 		}
 		p.disconnected(err)
 		if errors.Is(err, ErrRemoved) {
-			p.t.handler.handleExpelled()
+			p.t.node.handleExpelled()
 		}
 		if errors.Is(err, syscall.ECONNREFUSED) && !p.t.hasInbound(p.id) {
-			p.t.handler.peerEnded(p.id)
+			p.t.node.peerEnded(p.id)
 		}
 		_ = linger.For(p.ctx, retry/2+rand.N(retry)) // the loop checks the context
 		retry = min(2*retry, maxRetry)
@@ -183,7 +183,7 @@ func (p *peer) disconnected(err error) {
 		p.t.logger.Warn("member is out of reach", "member", p.id, "err", err)
 	}
 	if lost {
-		p.t.handler.peerLost(p.id)
+		p.t.node.peerLost(p.id)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 type ping struct {
 	sent    int64  // the sender's clock, in ns; the answer repeats it
 	applied uint64 // what the sender's consumer has applied
-	dropped uint64 // last entry that the sender's log has dropped; missing in earlier versions
+	dropped uint64 // last entry that the sender's log has dropped
 	// election is the election timeout that the sender, as leader of term, asks for, in ns.
 	election int64
 	term     uint64
@@ -24,10 +24,7 @@ func encodePing(p ping, now time.Time) []byte {
 
 func decodePing(b []byte) (ping, error) {
 	r := varint.NewReader(b[1:])
-	p := ping{sent: int64(r.Number()), applied: r.Number(), election: int64(r.Number()), term: r.Number()}
-	if r.More() {
-		p.dropped = r.Number()
-	}
+	p := ping{sent: int64(r.Number()), applied: r.Number(), election: int64(r.Number()), term: r.Number(), dropped: r.Number()}
 	if r.Bad() {
 		return ping{}, errFrame
 	}
@@ -66,7 +63,7 @@ func (p *peer) newPing(now time.Time) []byte {
 		p.probe = int64(at)
 	}
 	p.mu.Unlock()
-	return encodePing(p.t.handler.heartbeat(), now)
+	return encodePing(p.t.node.heartbeat(), now)
 }
 
 // roundTrip returns an upper bound of nearly all round trips, 0 out of reach. It is unknown before the first answer.

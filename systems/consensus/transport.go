@@ -27,7 +27,7 @@ type transport struct {
 	secure  func() *tls.Config // of a connection to another member, nil for none
 	dial    func(ctx context.Context, addr string) (net.Conn, error)
 	logger  *slog.Logger
-	handler handler
+	node    *Node        // its methods for a transport do not block
 	name    atomic.Value // the log's, a string
 
 	ctx      context.Context
@@ -35,33 +35,17 @@ type transport struct {
 	wg       sync.WaitGroup
 	listener net.Listener
 
-	mu       sync.Mutex
-	peers    map[uint64]*peer
-	removed  map[uint64]bool
-	conns    map[net.Conn]bool
-	inbound  map[uint64]int // connections that each member has made
-	notifies map[uint64]bool
-}
-
-// handler receives the events of a transport. Its methods do not block.
-type handler interface {
-	receive(from uint64, m message)
-	flushReceived()
-	peerLost(to uint64)
-	// peerEnded reports a probable end of a member's process: its machine refuses connections, and it has none to this one.
-	peerEnded(id uint64)
-	handlePing(from uint64, p ping)
-	heartbeat() ping
-	handleHello(h hello)
-	handleExpelled()
-	sendState(ctx context.Context, conn net.Conn, from, least uint64) error
+	mu      sync.Mutex
+	peers   map[uint64]*peer
+	removed map[uint64]bool
+	conns   map[net.Conn]bool
+	inbound map[uint64]int // connections that each member has made
 }
 
 func (t *transport) start(l net.Listener) {
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.listener = l
 	t.peers, t.removed, t.conns, t.inbound = map[uint64]*peer{}, map[uint64]bool{}, map[net.Conn]bool{}, map[uint64]int{}
-	t.notifies = map[uint64]bool{}
 	t.wg.Go(t.accept)
 }
 
@@ -195,19 +179,17 @@ func (t *transport) serve(conn net.Conn) error {
 	}
 	if h.Snapshot != 0 {
 		conn.SetDeadline(time.Time{})
-		return t.handler.sendState(t.ctx, conn, h.From, h.Snapshot)
+		return t.node.sendState(t.ctx, conn, h.From, h.Snapshot)
 	}
 	if err := writeJSON(conn, w); err != nil {
 		return err
 	}
-	t.handler.handleHello(h)
 	conn.SetDeadline(time.Time{})
 	t.mu.Lock()
 	if _, ok := t.peers[h.From]; !ok {
 		t.addPeer(h.From, h.Addr)
 	}
 	t.inbound[h.From]++
-	t.notifies[h.From] = h.Tells
 	t.mu.Unlock()
 	defer t.removeInbound(h.From)
 	for {
@@ -222,7 +204,7 @@ func (t *transport) serve(conn net.Conn) error {
 			return err
 		}
 		if !hasFrame(r) {
-			t.handler.flushReceived()
+			t.node.flushReceived()
 		}
 	}
 }
@@ -262,7 +244,7 @@ func (t *transport) handleFrame(from uint64, b []byte) error {
 		if t.isRemoved(from) {
 			return ErrRemoved // the next handshake gives the reason
 		}
-		t.handler.handlePing(from, p)
+		t.node.handlePing(from, p)
 		if to := t.peer(from); to != nil {
 			to.queueControl(encodePong(p.sent))
 		}
@@ -284,6 +266,6 @@ func (t *transport) handleFrame(from uint64, b []byte) error {
 	if m.raft != nil && (m.raft.GetFrom() != from || m.raft.GetTo() != t.self) {
 		return errFrame
 	}
-	t.handler.receive(from, m)
+	t.node.receive(from, m)
 	return nil
 }

@@ -31,12 +31,9 @@ type hello struct {
 	Cluster  string `json:"cluster"`
 	From     uint64 `json:"from"`
 	To       uint64 `json:"to"`
-	// Names is true if the sender's version names logs. Log is the name of the sender's log, "" if it has none yet.
-	Names bool   `json:"names,omitempty"`
-	Log   string `json:"log,omitempty"`
-	// Tells is true if the sender's version has frames of kind subscribe and notify.
-	Tells bool   `json:"tells,omitempty"`
-	Addr  string `json:"addr"`
+	// Log is the name of the sender's log, "" if it has none yet.
+	Log  string `json:"log,omitempty"`
+	Addr string `json:"addr"`
 	// Snapshot asks for a state at this index or later. It is 0 for a connection for messages.
 	Snapshot uint64 `json:"snapshot,omitempty"`
 }
@@ -137,7 +134,7 @@ func (t *transport) connect(ctx context.Context, addr string, h hello, wait time
 	if t.secure != nil {
 		conn = dialtls.Client(conn, addr, t.secure())
 	}
-	h.Protocol, h.Cluster, h.From, h.Addr, h.Names, h.Log, h.Tells = protocol, t.cluster, t.self, t.addr, true, t.log(), true
+	h.Protocol, h.Cluster, h.From, h.Addr, h.Log = protocol, t.cluster, t.self, t.addr, t.log()
 	conn.SetDeadline(time.Now().Add(handshakeTime))
 	if err := writeJSON(conn, h); err != nil {
 		conn.Close()

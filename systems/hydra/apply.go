@@ -162,7 +162,6 @@ func (n *Node) applyBatch(ctx context.Context) error {
 	n.database.Lock()
 	defer n.database.Unlock()
 	n.store.KeepOutcomes(n.isShared())
-	n.store.LimitWeightAfter(n.log.Identity().Since)
 	applied, err := n.store.Apply(ctx, n.Name, after, batch)
 	if err != nil {
 		return n.isolateEntry(ctx, batch, err)

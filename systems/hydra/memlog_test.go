@@ -2,6 +2,7 @@ package hydra
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -125,11 +126,11 @@ func (l *memLog) Commit() uint64 {
 	return uint64(len(l.entries))
 }
 
-// Identity implements Log: a log of an earlier version, unless the test gives it a name.
+// Identity implements Log.
 func (l *memLog) Identity() consensus.Identity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return consensus.Identity{Log: l.name, Born: l.name != "", Known: true}
+	return consensus.Identity{Log: cmp.Or(l.name, "memory"), Known: true}
 }
 
 func (l *memLog) ReadIndex(context.Context) (uint64, error) { return l.Commit(), nil }

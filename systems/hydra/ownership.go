@@ -43,20 +43,9 @@ const foreignRemedy = "nothing is read from it or written to it. Empty it to hav
 func (n *Node) checkOwnership(ctx context.Context, p cloudsql.Progress) error {
 	id := n.log.Identity()
 	switch {
-	case !id.Known || id.Log == "" && id.Born:
+	case !id.Known || id.Log == "":
 		return fmt.Errorf("%w: log has no name yet", errOwnershipUnknown)
-	case p.Log == id.Log, p.Log == "" && (p.Applied == 0 || !id.Born): // databases of early versions have no log name
-	case id.Log == "": // the entry with the name may not have arrived yet
-		index, err := n.readLogIndex(ctx)
-		if err != nil {
-			return err
-		}
-		if n.log.Commit() < index {
-			return fmt.Errorf("%w: member is behind the log", errOwnershipUnknown)
-		}
-		if id = n.log.Identity(); p.Log != id.Log {
-			return foreignError(p, id.Log)
-		}
+	case p.Log == id.Log, p.Log == "" && p.Applied == 0:
 	default:
 		return foreignError(p, id.Log)
 	}

@@ -67,7 +67,7 @@ var commonNouns = []string{
 	"manual", "member", "metadata", "metric", "mongodb", "mount", "multihost", "mysql", "ndb", "netem",
 	"netns", "netprofile", "network", "packet", "pathprobe", "placement", "postgres", "probe", "process",
 	"procfs", "progress", "protocol", "race", "realtime", "rebalance", "record", "redis", "remote",
-	"report", "results", "rootless", "rpc", "runner", "sample", "screenshot", "series", "serve", "server",
+	"report", "results", "rootless", "rpc", "runner", "sample", "series", "serve", "server",
 	"service", "shaper", "slurm", "ssh", "stats", "statustext", "store", "stress", "strict", "suggest",
 	"svg", "tail", "tinc", "topology", "tree", "trial", "tunnel", "unit",
 	"userspace", "varint", "wal", "wallet", "warnings", "webdata", "webguard", "ycsb", "ycsbcli",

@@ -39,7 +39,7 @@ func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Se
 		return err
 	}
 	s.MarkLeaving()
-	err := c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error {
+	err := c.awaitServer(ctx, s, func(ctx context.Context) error {
 		n, err := c.CountMembers(ctx, before[0])
 		if err == nil && n <= len(before) {
 			err = fmt.Errorf("%s counts %d members", before[0].Host.Name(), n)
@@ -50,15 +50,15 @@ func (c *cluster) Enter(ctx context.Context, s *mysql.Server, before []*mysql.Se
 		return err
 	}
 	accepted()
-	return c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return c.CheckAgreement(ctx, append(before, s)) })
+	return c.awaitServer(ctx, s, func(ctx context.Context) error { return c.CheckAgreement(ctx, append(before, s)) })
 }
 
-func (c *cluster) awaitServer(ctx context.Context, s *mysql.Server, timeout time.Duration, ready func(context.Context) error) error {
+func (c *cluster) awaitServer(ctx context.Context, s *mysql.Server, ready func(context.Context) error) error {
 	d := s.Server()
 	if d == nil {
 		return fmt.Errorf("%s does not run", s.Host.Name())
 	}
-	return d.Await(ctx, timeout, ready)
+	return d.Await(ctx, joinTimeout, ready)
 }
 
 // EndMembership implements mysql.Group: on SHUTDOWN the server tells the group that it leaves, and ends. A lost
@@ -98,7 +98,7 @@ func (c *cluster) Restore(ctx context.Context, s *mysql.Server) error {
 		return err
 	}
 	s.MarkLeaving()
-	if err := c.awaitServer(ctx, s, joinTimeout, func(ctx context.Context) error { return c.CheckAgreement(ctx, c.Running()) }); err != nil {
+	if err := c.awaitServer(ctx, s, func(ctx context.Context) error { return c.CheckAgreement(ctx, c.Running()) }); err != nil {
 		return errors.Join(err, s.Halt(context.WithoutCancel(ctx), database.Abrupt))
 	}
 	s.MarkMember()

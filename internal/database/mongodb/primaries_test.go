@@ -88,7 +88,7 @@ func (c *cluster) losePrimary(ctx context.Context, kill bool) error {
 		return err
 	}
 	if err := c.Servers.Await(ctx, func(ctx context.Context) error {
-		primary, err := c.findPrimary(ctx, setName)
+		primary, err := c.findPrimary(ctx)
 		if err == nil && primary == lost {
 			err = fmt.Errorf("%w: %s is still primary", database.ErrNotReady, lost.host.Name())
 		}

@@ -94,7 +94,7 @@ func (c *cluster) joinSet(ctx context.Context, node host.Host, accepted func()) 
 		return err
 	}
 	if err := c.retryChange(ctx, func(ctx context.Context) error {
-		primary, err := c.findPrimary(ctx, setName)
+		primary, err := c.findPrimary(ctx)
 		if err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func (c *cluster) checkLeave(ctx context.Context, servers []*server, manner data
 	if len(all) == 1 {
 		return fmt.Errorf("%w: it is the last member", database.ErrFixed)
 	}
-	primary, err := c.findPrimary(ctx, setName)
+	primary, err := c.findPrimary(ctx)
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted
 			}
 		}
 		if err := c.retryChange(ctx, func(ctx context.Context) error {
-			primary, err := c.findPrimary(ctx, setName)
+			primary, err := c.findPrimary(ctx)
 			if err != nil {
 				return err
 			}
@@ -226,7 +226,7 @@ func (c *cluster) removeFromSet(ctx context.Context, servers []*server, accepted
 
 func (c *cluster) awaitPrimary(ctx context.Context) (primary *server, err error) {
 	err = c.Servers.Await(ctx, func(ctx context.Context) (err error) {
-		primary, err = c.findPrimary(ctx, setName)
+		primary, err = c.findPrimary(ctx)
 		return err
 	})
 	return primary, err

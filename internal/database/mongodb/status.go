@@ -38,17 +38,18 @@ func (c *cluster) checkSet(ctx context.Context, set string) error {
 	return st.checkServing(c.setHosts(set))
 }
 
-func (c *cluster) findPrimary(ctx context.Context, set string) (*server, error) {
-	st, err := c.readSetStatus(ctx, set)
+// findPrimary returns the primary of a cluster that is not sharded.
+func (c *cluster) findPrimary(ctx context.Context) (*server, error) {
+	st, err := c.readSetStatus(ctx, setName)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range c.serversInSet(set) {
+	for _, s := range c.serversInSet(setName) {
 		if s.addr == st.primary() {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: the primary %s of %s is not a server of this cluster", database.ErrNotReady, st.primary(), set)
+	return nil, fmt.Errorf("%w: the primary %s of %s is not a server of this cluster", database.ErrNotReady, st.primary(), setName)
 }
 
 func (c *cluster) findRouter() (*server, error) {
@@ -65,7 +66,7 @@ func (c *cluster) findEntry(ctx context.Context) (*server, error) {
 	if c.options.sharded {
 		return c.findRouter()
 	}
-	return c.findPrimary(ctx, setName)
+	return c.findPrimary(ctx)
 }
 
 // Ready implements database.Cluster: every set has a primary and secondaries, every mongos lists every shard.

@@ -32,9 +32,7 @@ func (k kind) resolveRebalance(chosen, version string) (string, error) {
 }
 
 // migration is a job of a server that exports slots, as CLUSTER GETSLOTMIGRATIONS reports it.
-type migration struct {
-	name, state, message string
-}
+type migration struct{ state, message string }
 
 // States in which a migration ends. All others are steps of one that runs.
 const (
@@ -135,7 +133,7 @@ func readMigrations(ctx context.Context, client *goredis.Client) (map[string]mig
 			return nil, fmt.Errorf("querying migrations: %w", err)
 		}
 		if f["operation"] == "EXPORT" {
-			jobs[f["name"]] = migration{name: f["name"], state: f["state"], message: f["message"]}
+			jobs[f["name"]] = migration{state: f["state"], message: f["message"]}
 		}
 	}
 	return jobs, nil

@@ -83,9 +83,7 @@ type Definition struct {
 	Recipe install.Recipe
 	// Options returns empty options for decoding.
 	Options func() Options
-	// Intervals are the options that the routing benchmark has flags for.
-	Intervals []Interval
-	Docs      Docs
+	Docs    Docs
 }
 
 // Options is a pointer to a struct with tags of package strict: the topology's mapping under the overlay's name.
@@ -95,9 +93,6 @@ type Options interface {
 	// New returns the overlay with an installation of the recipe.
 	New(install.Installation) Overlay
 }
-
-// Interval is an option with a duration.
-type Interval struct{ Key, Usage string }
 
 // Docs are texts of the documentation.
 type Docs struct {

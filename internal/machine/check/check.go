@@ -65,10 +65,9 @@ func (r Report) Usable() bool {
 
 // Number of probes and their interval.
 const (
-	clockProbes = 20
-	probes      = 50
-	every       = 20 * time.Millisecond
-	streaming   = time.Second
+	probes    = 50
+	every     = 20 * time.Millisecond
+	streaming = time.Second
 )
 
 // Check examines all machines concurrently and then each pair in turn, so that measurements do not disturb each other. The
@@ -114,7 +113,7 @@ func checkMachine(ctx context.Context, m inventory.Entry, o transport.Options, t
 		to.Addr = c.Hello.Addr
 	}
 	var errs [2]error
-	to.Clock, errs[0] = c.Clock(ctx, clockProbes)
+	to.Clock, errs[0] = c.Clock(ctx)
 	to.Doctor, errs[1] = c.Examine(ctx)
 	if err := errors.Join(errs[:]...); err != nil {
 		to.fail(err)

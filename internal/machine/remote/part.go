@@ -31,10 +31,7 @@ var (
 	_ machine.RemotePart = (*part)(nil)
 )
 
-// clockProbes is the number of clock readings; the best one counts.
-const clockProbes = 20
-
-func (p *part) Clock(ctx context.Context) (machine.Clock, error) { return p.m.Clock(ctx, clockProbes) }
+func (p *part) Clock(ctx context.Context) (machine.Clock, error) { return p.m.Clock(ctx) }
 
 func (p *part) Kernel() string { return p.m.kernel }
 

@@ -121,6 +121,9 @@ func (m *Machine) Examine(ctx context.Context) (doctor.Report, error) {
 	return callResult[doctor.Report](ctx, m, "/examine", rpc.CallTarget{}, rpc.Empty{})
 }
 
+// clockProbes is the number of readings of a machine's clock.
+const clockProbes = 20
+
 // Clock reads the machine's clock several times and uses the reading with the shortest round trip, whose offset is wrong by
 // at most half of it. The result also becomes the ClockOffset of the machine's nodes.
 //
@@ -129,9 +132,9 @@ func (m *Machine) Examine(ctx context.Context) (doctor.Report, error) {
 //	there  ────────── ▲ ─────            offset would be half the round trip more or less
 //
 // (D. L. Mills, "Internet time synchronization: the Network Time Protocol", 1991, section 4.)
-func (m *Machine) Clock(ctx context.Context, times int) (machine.Clock, error) {
+func (m *Machine) Clock(ctx context.Context) (machine.Clock, error) {
 	best := machine.Clock{Uncertainty: -1}
-	for range times {
+	for range clockProbes {
 		sent := time.Now()
 		there, err := callResult[rpc.Timestamp](ctx, m, "/clock", rpc.CallTarget{}, rpc.Empty{})
 		if err != nil {

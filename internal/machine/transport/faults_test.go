@@ -224,13 +224,13 @@ func TestFaultsLeaveNothing(t *testing.T) {
 // A clock offset is returned with its maximum error.
 func TestClock(t *testing.T) {
 	c := reach(t, here(t, t.TempDir()))
-	got, err := c.Clock(t.Context(), 5)
+	got, err := c.Clock(t.Context())
 	if err != nil || got.Uncertainty <= 0 || got.Offset.Abs() > got.Uncertainty {
 		t.Errorf("this machine's own clock: %+v, %v", got, err)
 	}
 	// The clock changes while the agent runs.
 	testkit.AttachClock(t, c.Hello.PID).Set(t, time.Hour)
-	got, err = c.Clock(t.Context(), 5)
+	got, err = c.Clock(t.Context())
 	if err != nil || (got.Offset-time.Hour).Abs() > got.Uncertainty+time.Millisecond {
 		t.Errorf("a clock an hour ahead: %+v, %v", got, err)
 	}

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -88,10 +89,8 @@ func TestOneRepetitionHasNoSD(t *testing.T) {
 	if m := p.Metrics[0]; m.A.SD != nil || m.A.Variance != nil {
 		t.Errorf("%+v", m.A)
 	}
-	var b bytes.Buffer
-	must(t, Report{Pairs: []Pair{p}}.HTML(&b))
-	if !strings.Contains(b.String(), "<td>100 ops/s</td><td>–</td><td>–</td>") {
-		t.Error("the page has a deviation of one repetition")
+	if text := textOf(t, p, true); !regexp.MustCompile(`goodput +100 ops/s +– +– +– `).MatchString(text) {
+		t.Errorf("a deviation of one repetition:\n%s", text)
 	}
 }
 

@@ -1,10 +1,7 @@
 package compare
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"strconv"
@@ -12,7 +9,6 @@ import (
 
 	"skerry/internal/record/metric"
 	"skerry/internal/report"
-	"skerry/internal/report/svg"
 )
 
 const significant = 0.05
@@ -171,104 +167,5 @@ func writeCPU(p report.Printer, c CPU) {
 	_ = t.Flush() // p keeps the error
 	if c.GOfSeconds != nil {
 		p.Linef("g over seconds, as in the original papers: %s (seconds of one run are not independent)", formatHundredths(*c.GOfSeconds))
-	}
-}
-
-const page = `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="color-scheme" content="light dark"><title>Comparison – Skerry</title><style>{{style}}</style></head>
-<body><main>{{range .Pairs}}
-<section><h2>A {{.A}}<br>B {{.B}}</h2>
-<div class="wide"><table><thead><tr><th class="text">metric</th>
-<th>A mean</th><th>±</th><th>SD</th>
-<th>B mean</th><th>±</th><th>SD</th><th>change</th><th>g</th><th>uncorrected</th><th>p</th></tr></thead>
-<tbody>{{range .Rows}}<tr>{{range $i, $c := .}}<td{{if not $i}} class="text"{{end}}>{{$c}}</td>{{end}}</tr>
-{{end}}</tbody></table></div>
-<ul class="findings">{{range .Sentences}}<li>{{.}}</li>{{end}}</ul>
-{{with .Links}}<h3>Round trips of links</h3>
-<div class="wide"><table><thead><tr><th class="text">link</th><th>A</th><th>B</th><th>B/A</th></tr></thead>
-<tbody>{{range .}}<tr>{{range $i, $c := .}}<td{{if not $i}} class="text"{{end}}>{{$c}}</td>{{end}}</tr>
-{{end}}</tbody></table></div>{{end}}
-{{with .Charts}}<h3>CPU of the data nodes</h3><div class="pair">{{range .}}<figure>{{.}}</figure>{{end}}</div>{{end}}
-{{with .Caution}}<p class="note">{{.}}</p>{{end}}</section>{{end}}
-<p class="note">±: half-width of the 95 % confidence interval of the mean over repetitions. 
-g: Hedges' g with the small-sample correction, positive if B is higher; uncorrected: (B − A) / √((SD²+SD²)/2). 
-p: permutation test of the means. Of twenty equal metrics one has p below 0.05 by chance.</p>
-</main></body></html>`
-
-type pairView struct {
-	A, B      string
-	Rows      [][]string
-	Sentences []string
-	Links     [][]string
-	Charts    []template.HTML
-	Caution   string
-}
-
-// HTML writes a self-contained page.
-func (r Report) HTML(w io.Writer) error {
-	t, err := template.New("compare").Funcs(template.FuncMap{"style": report.Style}).Parse(page)
-	if err != nil {
-		return fmt.Errorf("parse comparison page: %w", err)
-	}
-	var v struct{ Pairs []pairView }
-	for _, p := range r.Pairs {
-		v.Pairs = append(v.Pairs, p.view())
-	}
-	b := bufio.NewWriter(w)
-	if err := errors.Join(t.Execute(b, v), b.Flush()); err != nil {
-		return fmt.Errorf("write comparison: %w", err)
-	}
-	return nil
-}
-
-func (p Pair) view() pairView {
-	v := pairView{A: p.A.String(), B: p.B.String(), Links: p.linkRows()}
-	for _, m := range p.shownMetrics(true) {
-		u := m.Unit.Format
-		v.Rows = append(v.Rows, []string{m.Name, u(m.A.Mean), formatOptional(m.A.CI95, u), formatOptional(m.A.SD, u), u(m.B.Mean),
-			formatOptional(m.B.CI95, u), formatOptional(m.B.SD, u),
-			formatOptional(m.Change, func(c float64) string { return fmt.Sprintf("%+.1f %%", 100*c) }),
-			formatOptional(m.HedgesG, formatHundredths), formatOptional(m.GUncorrected, formatHundredths),
-			formatOptional(m.P, func(p float64) string { return strconv.FormatFloat(p, 'g', 2, 64) })})
-		if m.Leading && m.IsNotable() {
-			v.Sentences = append(v.Sentences, m.Sentence)
-		}
-	}
-	v.Sentences = append(v.Sentences, p.Censored...)
-	if p.CPU != nil {
-		v.Charts = p.CPU.charts()
-		if p.CPU.GOfSeconds != nil {
-			v.Caution = fmt.Sprintf("Over seconds, as in the original papers, g is %s; seconds of one run are not independent.",
-				formatHundredths(*p.CPU.GOfSeconds))
-		}
-	}
-	return v
-}
-
-func (c CPU) charts() []template.HTML {
-	draw := func(title string, x, y svg.Axis, of func(CPUSide) []Point) template.HTML {
-		plot := svg.Plot{Label: title + " of both sides.", Title: title, X: x, Y: y}
-		for i, s := range []struct {
-			name string
-			CPUSide
-		}{{"A", c.A}, {"B", c.B}} {
-			line := svg.Series{Name: s.name, Class: svg.Color(i)}
-			for _, p := range of(s.CPUSide) {
-				line.Points = append(line.Points, svg.Point{X: p.X, Y: p.Y})
-			}
-			plot.Series = append(plot.Series, line)
-		}
-		return template.HTML(plot.SVG())
-	}
-	short := func(v float64) string { return strconv.FormatFloat(v, 'g', 6, 64) }
-	return []template.HTML{
-		draw("Mean of nodes and repetitions over time", svg.Axis{Label: "seconds since the measurement began", Format: short},
-			svg.Axis{Label: c.Unit, Format: short},
-			func(s CPUSide) []Point { return s.Curve }),
-		draw("Distribution over seconds", svg.Axis{Label: c.Unit, Format: short},
-			svg.Axis{Label: "share of seconds up to this usage", Format: short},
-			func(s CPUSide) []Point { return s.CDF }),
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"skerry/internal/base/atomicfile"
 	"skerry/internal/record"
 	"skerry/internal/report"
+	"skerry/internal/report/compare"
 )
 
 const (
@@ -49,18 +50,38 @@ func WriteFile(path string, page []byte, d *record.Dir) (string, error) {
 // a run cannot become markup. For readers without JavaScript the page contains the table of skerry
 // show.
 func Write(w io.Writer, page []byte, d *record.Dir) error {
+	return fillPage(w, page, report.Sanitize(d.Run.Name)+" – Skerry report", func(w io.Writer) error {
+		figures := report.NewFigures(d)
+		if err := writeData(w, d, newRun(d, figures)); err != nil {
+			return err
+		}
+		return writeNoScript(w, func(w io.Writer) error { return figures.Text(w, report.TextOptions{}) })
+	})
+}
+
+// WriteComparison writes a comparison: the page of reports with the comparison's document.
+func WriteComparison(w io.Writer, page []byte, r compare.Report) error {
+	return fillPage(w, page, "Comparison – Skerry", func(w io.Writer) error {
+		document, err := encodeDocument("comparison", r)
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, document); err != nil {
+			return err
+		}
+		return writeNoScript(w, func(w io.Writer) error { return r.Text(w, true) })
+	})
+}
+
+// fillPage writes the page with a name as its title, and content instead of its marker.
+func fillPage(w io.Writer, page []byte, name string, content func(io.Writer) error) error {
 	before, after, ok := bytes.Cut(page, []byte(marker))
 	if !ok || !bytes.Contains(before, []byte(title)) {
 		return ErrPage
 	}
-	named := "<title>" + html.EscapeString(report.Sanitize(d.Run.Name)) + " – Skerry report</title>"
 	b := bufio.NewWriter(w)
-	b.Write(bytes.Replace(before, []byte(title), []byte(named), 1))
-	figures := report.NewFigures(d)
-	if err := writeData(b, d, newRun(d, figures)); err != nil {
-		return err
-	}
-	if err := writeNoScript(b, figures); err != nil {
+	b.Write(bytes.Replace(before, []byte(title), []byte("<title>"+html.EscapeString(name)+"</title>"), 1))
+	if err := content(b); err != nil {
 		return err
 	}
 	b.Write(after)
@@ -117,12 +138,12 @@ func encodeDocument(name string, v any) (string, error) {
 	return b.String(), nil
 }
 
-func writeNoScript(w io.Writer, f report.Figures) error {
+func writeNoScript(w io.Writer, write func(io.Writer) error) error {
 	var text bytes.Buffer
-	if err := f.Text(&text, report.TextOptions{}); err != nil {
+	if err := write(&text); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "<noscript><p>The charts of this report need JavaScript. The figures are:</p><pre>%s</pre></noscript>\n",
+	_, err := fmt.Fprintf(w, "<noscript><p>The charts of this page need JavaScript. The figures are:</p><pre>%s</pre></noscript>\n",
 		html.EscapeString(text.String()))
 	return err
 }

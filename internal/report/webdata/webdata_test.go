@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -18,6 +19,7 @@ import (
 
 	"skerry/internal/record"
 	"skerry/internal/report"
+	"skerry/internal/report/compare"
 	"skerry/internal/report/series"
 	"skerry/test/testkit"
 )
@@ -297,5 +299,27 @@ func TestCellLatenciesByOperation(t *testing.T) {
 		if of["READ"] <= 0 || of["UPDATE"] <= 0 || of[c.Operation] != c.Estimates["p95"].Mean {
 			t.Errorf("%s: %v, the leading %s has %v", c.Label, of, c.Operation, c.Estimates["p95"].Mean)
 		}
+	}
+}
+
+// The page of a comparison has its document, and its tables for readers without JavaScript.
+func TestComparison(t *testing.T) {
+	r, err := compare.Runs([]string{stored}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w bytes.Buffer
+	if err := WriteComparison(&w, []byte(page), r); err != nil {
+		t.Fatal(err)
+	}
+	docs := documents(t, w.String())
+	if len(docs) != 1 || docs["comparison"].(map[string]any)["schema"] != compare.Schema {
+		t.Errorf("documents %v", docs)
+	}
+	if s := w.String(); !strings.Contains(s, "<title>Comparison – Skerry</title>") || !strings.Contains(s, "Hedges&#39; g") {
+		t.Errorf("the page lacks its title or its text:\n%.2000s", s)
+	}
+	if err := WriteComparison(io.Discard, []byte("<html></html>"), r); !errors.Is(err, ErrPage) {
+		t.Errorf("another page: %v", err)
 	}
 }

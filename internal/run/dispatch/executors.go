@@ -30,8 +30,8 @@ type Options struct {
 type Kind struct {
 	// Name is its name in --on; the text after a colon is passed to Open.
 	Name string
-	// About is a short description; Where describes the text after the colon.
-	About, Where string
+	// Where describes the text after the colon.
+	Where string
 	// Results describes the values of --results.
 	Results string
 	Open    func(where string, o Options, home executor.RunDirectory) (executor.Executor, error)
@@ -39,12 +39,12 @@ type Kind struct {
 
 func Kinds() []Kind {
 	return []Kind{
-		{Name: "slurm", Where: "PARTITION", About: "a Slurm cluster, as job arrays",
+		{Name: "slurm", Where: "PARTITION",
 			Results: "shared (the default) or output",
 			Open: func(where string, o Options, home executor.RunDirectory) (executor.Executor, error) {
 				return slurm.New(where, o.Sbatch, o.Results, home)
 			}},
-		{Name: "kubernetes", Where: "NAMESPACE", About: "a Kubernetes cluster, as Indexed Jobs",
+		{Name: "kubernetes", Where: "NAMESPACE",
 			Results: "logs (the default), claim:NAME or s3://BUCKET/PREFIX",
 			Open: func(where string, o Options, home executor.RunDirectory) (executor.Executor, error) {
 				return kubernetes.New(where, o.Image, o.Results, home)

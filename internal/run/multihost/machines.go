@@ -53,8 +53,6 @@ const (
 	Real     = "real"
 )
 
-const clockProbes = 20
-
 func New(list []inventory.Entry, o transport.Options) *Machines {
 	return &Machines{list: list, options: o, open: map[string]*transport.Connection{}, seen: map[string]bool{}, installed: map[string]bool{}}
 }
@@ -164,7 +162,7 @@ func (m *Machines) connect(ctx context.Context, x inventory.Entry) (*transport.C
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.Clock(ctx, clockProbes); err != nil {
+	if _, err := c.Clock(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

@@ -41,9 +41,9 @@ func (t reporter) setStage(what string) {
 
 func (t reporter) setStagef(format string, args ...any) { t.setStage(fmt.Sprintf(format, args...)) }
 
-// writeEvent records an event at a time in seconds of the measurement.
-func (t reporter) writeEvent(at float64, kind, message string) error {
-	return t.writeLine(record.Event{T: at, Kind: kind, Message: message})
+// writeEvent records an event before the measurement.
+func (t reporter) writeEvent(kind, message string) error {
+	return t.writeLine(record.Event{Kind: kind, Message: message})
 }
 
 // writeLine appends a line to events.jsonl.

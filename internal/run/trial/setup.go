@@ -100,7 +100,7 @@ func (s setup) applyScale(ctx context.Context, l *lab.Lab) error {
 	if s.cell.Experiment.Database.Cluster != nil { // there are no links
 		return nil
 	}
-	return s.report.writeEvent(0, "scale", fmt.Sprintf("links at %g of their latency", scale))
+	return s.report.writeEvent("scale", fmt.Sprintf("links at %g of their latency", scale))
 }
 
 func (s setup) startLab(ctx context.Context, g *environment) error {
@@ -141,7 +141,7 @@ func (s setup) startLab(ctx context.Context, g *environment) error {
 			return err
 		}
 		if lost != nil {
-			if err := s.report.writeEvent(0, "machines", fmt.Sprintf("the lab uses the remaining machines: %v", lost)); err != nil {
+			if err := s.report.writeEvent("machines", fmt.Sprintf("the lab uses the remaining machines: %v", lost)); err != nil {
 				return err
 			}
 		}

@@ -79,7 +79,7 @@ func (t table) warmUp(ctx context.Context, workloads []experiment.Cell, length t
 	if len(all) > 1 {
 		of = fmt.Sprintf("%d workloads", len(all))
 	}
-	return t.report.writeEvent(0, "warm-up", fmt.Sprintf("the new cluster has served %d operations of %s", done, of))
+	return t.report.writeEvent("warm-up", fmt.Sprintf("the new cluster has served %d operations of %s", done, of))
 }
 
 // exercise is a workload of the warm-up.

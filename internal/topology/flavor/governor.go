@@ -48,7 +48,6 @@ type State struct {
 	Stolen time.Duration
 	// Credits is the balance; negative if the flavor has no credits.
 	Credits float64
-	Quota   float64 // cores
 }
 
 // NewGovernor returns a governor without targets.
@@ -128,7 +127,7 @@ func (g *Governor) State(name string) (State, bool) {
 	if !ok {
 		return State{}, false
 	}
-	s := State{Stolen: x.stolen, Credits: -1, Quota: x.quota}
+	s := State{Stolen: x.stolen, Credits: -1}
 	if x.account != nil {
 		s.Credits = x.account.balance()
 	}

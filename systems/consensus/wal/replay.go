@@ -188,7 +188,6 @@ func (l *Log) applyHeader(s *segment, r record) error {
 	if h.Seq != s.seq {
 		return fmt.Errorf("%w: header of segment %s", ErrCorrupt, segmentName(h.Seq))
 	}
-	s.prev = position{h.PrevIndex, h.PrevTerm}
 	first := len(l.segs) == 0
 	if !first && !h.Base && h.PrevIndex != l.last {
 		return fmt.Errorf("%w: segment follows entry %d, the one before ends at %d", ErrCorrupt, h.PrevIndex, l.last)

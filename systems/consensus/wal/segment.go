@@ -20,7 +20,6 @@ type segment struct {
 	synced  int64 // how much is durable
 	created time.Time
 	newest  time.Time // the last append
-	prev    position  // of the header
 
 	first   uint64
 	offsets []uint32
@@ -171,7 +170,7 @@ func (l *Log) createSegment(head segmentHeader) (*segment, error) {
 		return fail(err)
 	}
 	now := l.opt.Now()
-	s := &segment{seq: head.Seq, file: f, created: now, newest: now, prev: position{head.PrevIndex, head.PrevTerm}}
+	s := &segment{seq: head.Seq, file: f, created: now, newest: now}
 	l.reserve(s)
 	b := appendBytes(nil, kindSegment, 0, binary.LittleEndian.AppendUint64(nil, version), data)
 	if _, err := f.WriteAt(b, 0); err != nil {

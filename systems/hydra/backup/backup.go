@@ -38,7 +38,7 @@ var (
 // Summary describes a backup.
 type Summary struct {
 	Cluster string `json:"cluster"`
-	// Log is the name of the log; "" for early versions.
+	// Log is the name of the log.
 	Log string `json:"log"`
 	// Index is the log index of the state.
 	Index  uint64   `json:"index"`

@@ -188,7 +188,7 @@ func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState,
 			records = append(records, outcomeRecord{d.index, "", before.outcome, false})
 			continue
 		}
-		out := command.Evaluate(t, d.index, o, s.weightLimit(d.index))
+		out := command.Evaluate(t, d.index, o)
 		if o.err != nil {
 			return nil, now, o.err
 		}

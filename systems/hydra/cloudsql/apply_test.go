@@ -170,10 +170,6 @@ func testWeight(t *testing.T, url string) {
 			t.Errorf("row %d has %d bytes, merged: %v, %v", i, len(row.Value), merged, err)
 		}
 	}
-	s.LimitWeightAfter(at + 1) // the next entry was applied by a version without a bound
-	if results, _ := apply([]Entry{merges(at+1, 0, rows)}); results[0].Outcome.Code != command.OK {
-		t.Errorf("before the log had a bound: %+v", results[0].Outcome)
-	}
 }
 
 // testNumbers checks that a number of any size is stored as it was written and compared exactly.

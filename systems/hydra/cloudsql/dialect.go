@@ -53,22 +53,20 @@ var (
 	}
 )
 
+// schema returns the statements that create Hydra's own tables. log_id is the log's name, outcomes_after the entry after which
+// hydra_outcomes has every failure.
 func (d *dialect) schema() []string {
 	name := "VARCHAR(200)"
 	return []string{
 		"CREATE TABLE IF NOT EXISTS hydra_meta (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, cluster " + name +
 			" NOT NULL, applied " + d.index +
-			" NOT NULL, tables_at " + d.index + " NOT NULL, holder " + name + " NOT NULL, " + strings.Join(d.addedColumns(), ", ") + ")" + d.options,
+			" NOT NULL, tables_at " + d.index + " NOT NULL, holder " + name + " NOT NULL, log_id VARCHAR(64) NOT NULL DEFAULT '', outcomes_after " +
+			d.index + " NOT NULL)" + d.options,
 		"CREATE TABLE IF NOT EXISTS hydra_tables (name " + name + " PRIMARY KEY)" + d.options,
 		"CREATE TABLE IF NOT EXISTS hydra_outcomes (idx " + d.index + " PRIMARY KEY, request " + d.request + ", outcome " + d.text + " NOT NULL" +
 			d.inlineIndex() + ")" + d.options,
 		d.indexStatement(),
 	}
-}
-
-// addedColumns are missing in early versions: the log's name, and the entry after which hydra_outcomes has every failure.
-func (d *dialect) addedColumns() []string {
-	return []string{"log_id VARCHAR(64) NOT NULL DEFAULT ''", "outcomes_after " + d.index + " NOT NULL"}
 }
 
 // inlineIndex is for MySQL, which has no CREATE INDEX IF NOT EXISTS.

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // cachedState is the member's view of its database. The database's content follows from the log and the applied index
@@ -23,7 +22,7 @@ import (
 type cachedState struct {
 	epoch   uint64
 	applied uint64 // lower bound of the applied index in this epoch
-	log     string // log of the state; "" for none, or of an early version
+	log     string // log of the state; "" for none
 	tables  *tableSet
 	stale   bool // tables may differ from the database's
 }
@@ -139,7 +138,7 @@ type Progress struct {
 	Schema  uint64
 	Holder  string // last applier
 	Cluster string
-	// Log is the log whose state the database holds; "" for none, or of an early version.
+	// Log is the log whose state the database holds; "" for none.
 	Log    string
 	Format int
 }
@@ -199,39 +198,4 @@ func (s *Store) beginSnapshot(ctx context.Context) (*sql.Tx, error) {
 		return nil, fmt.Errorf("beginning to read the database: %w", err)
 	}
 	return tx, nil
-}
-
-// addColumns upgrades hydra_meta. Members of early versions keep working, because they name the columns that they use.
-func (s *Store) addColumns(ctx context.Context) error {
-	have := func() (applied uint64, err error) {
-		var log string
-		err = s.write.QueryRowContext(ctx, "SELECT applied, log_id FROM hydra_meta WHERE id = 1").Scan(&applied, &log)
-		return applied, err
-	}
-	if _, err := have(); err == nil || errors.Is(err, sql.ErrNoRows) {
-		return nil
-	}
-	var applied uint64
-	if err := s.write.QueryRowContext(ctx, "SELECT applied FROM hydra_meta WHERE id = 1").Scan(&applied); err != nil &&
-		!errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("reading hydra_meta: %w", err)
-	}
-	// The default of outcomes_after covers the entries applied until now.
-	added := s.dialect.addedColumns()
-	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[1]+fmt.Sprintf(" DEFAULT %d",
-		applied)); err != nil && !isDuplicateColumn(err) {
-		return fmt.Errorf("adding to hydra_meta: %w", err)
-	}
-	if _, err := s.write.ExecContext(ctx, "ALTER TABLE hydra_meta ADD COLUMN "+added[0]); err != nil && !isDuplicateColumn(err) {
-		return fmt.Errorf("adding to hydra_meta: %w", err)
-	}
-	if _, err := have(); err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fmt.Errorf("adding to hydra_meta: %w", err)
-	}
-	return nil
-}
-
-func isDuplicateColumn(err error) bool {
-	text := strings.ToLower(err.Error())
-	return strings.Contains(text, "duplicate column") || strings.Contains(text, "already exists")
 }

@@ -208,34 +208,3 @@ func testLogs(t *testing.T, url string) {
 		t.Errorf("loading a snapshot over rows of an unknown log: %v", err)
 	}
 }
-
-// TestUpgrade opens a database in the format of the first version.
-func TestUpgrade(t *testing.T) {
-	url, ctx := sqliteURL(t), t.Context()
-	_, _, db, _, err := openPools(Config{URL: url, Readers: 1}, newSilence(DefaultTimeout))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	for _, q := range []string{
-		"CREATE TABLE hydra_meta (id INTEGER PRIMARY KEY, format INTEGER NOT NULL, cluster VARCHAR(200) NOT NULL, applied " +
-			"INTEGER NOT NULL, tables_at INTEGER NOT NULL, holder VARCHAR(200) NOT NULL)",
-		"INSERT INTO hydra_meta VALUES (1, 1, 'test', 7, 3, 'm')",
-		"CREATE TABLE hydra_tables (name VARCHAR(200) PRIMARY KEY)",
-		"INSERT INTO hydra_tables VALUES ('a')",
-	} {
-		if _, err := db.ExecContext(ctx, q); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for range 2 {
-		s := open(t, url)
-		if p, err := s.Progress(ctx); err != nil || p.Applied != 7 || p.Log != "" || !s.HasTable("a") {
-			t.Errorf("progress %+v, %v", p, err)
-		}
-		var after uint64
-		if err := db.QueryRowContext(ctx, "SELECT outcomes_after FROM hydra_meta").Scan(&after); err != nil || after != 7 {
-			t.Errorf("outcomes_after is %d, %v, want 7", after, err)
-		}
-	}
-}

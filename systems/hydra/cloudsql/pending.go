@@ -281,16 +281,6 @@ const (
 	leastPacket = 2 << 20
 )
 
-// LimitWeightAfter limits the weight of transactions after entry index. Earlier ones must have the same effect as before.
-func (s *Store) LimitWeightAfter(index uint64) { s.limitAfter.Store(index) }
-
-func (s *Store) weightLimit(index uint64) int {
-	if index <= s.limitAfter.Load() {
-		return 0
-	}
-	return command.MaxWeight
-}
-
 func (s *Store) rowsPerStatement(args []any) int {
 	rows := len(args) / 3
 	for _, n := range chunks {

@@ -25,12 +25,8 @@ import (
 //	'E' rows crc64
 //
 // Strings are preceded by their length; lengths and numbers are uvarints. The checksum is
-// CRC-64/ECMA of all preceding bytes, 8 bytes big-endian. Version 1 lacks the log's name and
-// is still written for databases without one, so that early versions can read it.
-const (
-	snapshotMagic   = "hydra snapshot 2\n"
-	snapshotMagicV1 = "hydra snapshot 1\n"
-)
+// CRC-64/ECMA of all preceding bytes, 8 bytes big-endian.
+const snapshotMagic = "hydra snapshot 2\n"
 
 const maxText = 16 << 20
 
@@ -51,14 +47,9 @@ func (s *Store) Save(ctx context.Context, w io.Writer) (index uint64, err error)
 		return 0, err
 	}
 	out := newWriter(w)
-	if p.Log == "" {
-		out.raw([]byte(snapshotMagicV1))
-		out.text(p.Cluster)
-	} else {
-		out.raw([]byte(snapshotMagic))
-		out.text(p.Cluster)
-		out.text(p.Log)
-	}
+	out.raw([]byte(snapshotMagic))
+	out.text(p.Cluster)
+	out.text(p.Log)
 	out.number(index)
 	out.number(uint64(len(names)))
 	for _, name := range slices.Sorted(maps.Keys(names)) {
@@ -210,15 +201,10 @@ func ReadSnapshot(r io.Reader, v Visitor) (index uint64, err error) {
 }
 
 func (r *reader) header() (h Header, err error) {
-	magic := string(r.raw(len(snapshotMagic)))
-	if magic != snapshotMagic && magic != snapshotMagicV1 {
+	if string(r.raw(len(snapshotMagic))) != snapshotMagic {
 		return h, fmt.Errorf("%w: unknown magic", ErrSnapshot)
 	}
-	h.Cluster = string(r.bytes())
-	if magic == snapshotMagic {
-		h.Log = string(r.bytes())
-	}
-	h.Index = r.number()
+	h.Cluster, h.Log, h.Index = string(r.bytes()), string(r.bytes()), r.number()
 	for range r.number() {
 		if h.Tables = append(h.Tables, string(r.bytes())); r.err != nil {
 			break

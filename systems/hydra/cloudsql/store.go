@@ -91,7 +91,6 @@ type Store struct {
 	cached         atomic.Pointer[cachedState]
 	logName        atomic.Pointer[string] // name of the log that is applied
 	outcomes       atomic.Bool            // store outcomes of conditional transactions
-	limitAfter     atomic.Uint64          // entries up to it have no weight limit
 	statementBytes int                    // bytes per statement of several rows
 	pruned         uint64                 // used by the applier only
 }
@@ -160,7 +159,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			return fmt.Errorf("creating Hydra's tables: %w", err)
 		}
 	}
-	if err := errors.Join(s.checkPacket(ctx), s.addColumns(ctx)); err != nil {
+	if err := s.checkPacket(ctx); err != nil {
 		return err
 	}
 	insert := s.dialect.bind(s.dialect.insertOnce, 2)

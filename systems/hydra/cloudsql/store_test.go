@@ -341,7 +341,7 @@ func (s *Store) abandon(ctx context.Context, holder string, after uint64, entrie
 }
 
 func FuzzReadSnapshot(f *testing.F) {
-	f.Add([]byte(snapshotMagicV1 + "\x01c\x05\x01\x01aT\x01aR\x01k\x03\x02{}E\x01"))
+	f.Add([]byte(snapshotMagic + "\x01c\x00\x05\x01\x01aT\x01aR\x01k\x03\x02{}E\x01"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = ReadSnapshot(bytes.NewReader(data), Visitor{}) // it must return for any input
 	})

@@ -57,9 +57,6 @@ type Check struct {
 	Version uint64          `json:"version,omitempty"` // for version
 	Field   string          `json:"field,omitempty"`   // for comparisons
 	Value   json.RawMessage `json:"value,omitempty"`   // for comparisons: a scalar
-	// Exact compares numbers exactly; Normalize sets it. Checks in logs of earlier versions compare
-	// numbers beyond 64 bits as floating point, and must have the same outcome again.
-	Exact bool `json:"-"`
 }
 
 // Action is the kind of a write.
@@ -199,7 +196,7 @@ func (c *Check) normalize() error {
 		return fmt.Errorf("%w: the check's value is not a number, string, boolean or null", ErrInvalid)
 	}
 	c.Value = compact.Bytes()
-	if c.Exact = isNumber(c.Value); c.Exact {
+	if isNumber(c.Value) {
 		if _, exact := parseDecimal(c.Value); !exact {
 			return fmt.Errorf("%w: the exponent of the check's value is out of range", ErrInvalid)
 		}

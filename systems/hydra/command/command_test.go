@@ -116,7 +116,7 @@ func TestEvaluate(t *testing.T) {
 			if d := cmp.Diff(given, decoded, cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("encoded and decoded: %s", d)
 			}
-			if got := Evaluate(&decoded, 9, s, MaxWeight); got.Code != c.want {
+			if got := Evaluate(&decoded, 9, s); got.Code != c.want {
 				t.Errorf("outcome %+v, want %s", got, c.want)
 			}
 			if got := string(s.Row("accounts", "ada").Value); got != c.row {

@@ -11,8 +11,6 @@ const format = 1
 // Codes of conditions and actions are positions in these lists, and must never change.
 var (
 	checkCodes = []Condition{Exists, Absent, Version, Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
-	// exactCodes follow checkCodes; they are the codes of checks with Exact.
-	exactCodes = []Condition{Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual}
 	writeCodes = []Action{Put, Merge, Add, Delete, CreateTable, DropTable, ClearTable}
 )
 
@@ -30,7 +28,7 @@ func (t *Transaction) Append(dst []byte) []byte {
 	dst = varint.Append(dst, uint64(len(t.Checks)))
 	for i := range t.Checks {
 		c := &t.Checks[i]
-		dst = append(dst, c.code())
+		dst = append(dst, encodeCode(checkCodes, c.Is))
 		dst = varint.AppendText(dst, c.Table)
 		dst = varint.AppendText(dst, c.Key)
 		dst = varint.Append(dst, c.Version)
@@ -46,13 +44,6 @@ func (t *Transaction) Append(dst []byte) []byte {
 		dst = varint.AppendText(dst, w.Value)
 	}
 	return dst
-}
-
-func (c *Check) code() byte {
-	if c.Exact {
-		return byte(len(checkCodes)) + encodeCode(exactCodes, c.Is)
-	}
-	return encodeCode(checkCodes, c.Is)
 }
 
 func encodeCode[T comparable](list []T, name T) byte {
@@ -73,14 +64,7 @@ func Decode(data []byte) (Transaction, error) {
 	t := Transaction{RequestID: r.Text()}
 	t.Checks = make([]Check, 0, r.Count(minPart))
 	for range cap(t.Checks) {
-		var c Check
-		code := r.Byte()
-		if c.Exact = int(code) >= len(checkCodes); c.Exact {
-			c.Is = decodeCode(&r, exactCodes, code-byte(len(checkCodes)))
-		} else {
-			c.Is = decodeCode(&r, checkCodes, code)
-		}
-		c.Table, c.Key = r.Text(), r.Text()
+		c := Check{Is: decodeCode(&r, checkCodes, r.Byte()), Table: r.Text(), Key: r.Text()}
 		c.Version, c.Field, c.Value = r.Number(), r.Text(), readValue(&r)
 		t.Checks = append(t.Checks, c)
 	}

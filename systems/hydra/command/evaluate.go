@@ -3,7 +3,6 @@ package command
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
 )
 
 // Row is the state of a row.
@@ -24,10 +23,10 @@ type State interface {
 	DropTable(table string)
 }
 
-// Evaluate executes all writes of a transaction, or none. The result depends only on the arguments. most bounds the
-// touched rows in bytes: MaxWeight, or 0 for entries of earlier versions. The caller handles idempotency keys.
-func Evaluate(t *Transaction, index uint64, s State, most int) Outcome {
-	load := &weight{most: most}
+// Evaluate executes all writes of a transaction, or none. The result depends only on the arguments. The caller handles
+// idempotency keys.
+func Evaluate(t *Transaction, index uint64, s State) Outcome {
+	load := new(weight)
 	for i := range t.Checks {
 		c := &t.Checks[i]
 		if !s.HasTable(c.Table) {
@@ -50,11 +49,13 @@ func Evaluate(t *Transaction, index uint64, s State, most int) Outcome {
 	return Outcome{Code: OK, Version: index}
 }
 
-type weight struct{ sum, most int }
+// weight is the number of bytes of the rows that a transaction has touched.
+type weight int
 
+// add reports whether the sum exceeds MaxWeight.
 func (w *weight) add(n int) bool {
-	w.sum += n
-	return w.most > 0 && w.sum > w.most
+	*w += weight(n)
+	return *w > MaxWeight
 }
 
 type rowKey struct{ table, key string }
@@ -178,7 +179,7 @@ func checkHolds(c *Check, row Row) bool {
 			have = list[i].value
 		}
 	}
-	order, alike := compare(have, c.Value, c.Exact)
+	order, alike := compare(have, c.Value)
 	switch c.Is {
 	case Equal:
 		return alike && order == 0
@@ -201,9 +202,8 @@ func isOrdered(v []byte) bool {
 }
 
 // compare orders two scalars of the same type. Other types, arrays and objects are not comparable.
-// Strings compare by bytes. Without exact, numbers compare as in logs of earlier versions: as 64-bit
-// integers if both are, else as floating point.
-func compare(a, b []byte, exact bool) (order int, alike bool) {
+// Strings compare by bytes.
+func compare(a, b []byte) (order int, alike bool) {
 	switch {
 	case len(a) == 0 || len(b) == 0:
 		return 0, false
@@ -217,17 +217,7 @@ func compare(a, b []byte, exact bool) (order int, alike bool) {
 		same := bytes.Equal(a, b)
 		return 0, same && a[0] != '{' && a[0] != '['
 	}
-	if exact {
-		return compareNumbers(a, b), true
-	}
-	x, errX := strconv.ParseInt(string(a), 10, 64)
-	y, errY := strconv.ParseInt(string(b), 10, 64)
-	if errX == nil && errY == nil {
-		return sign(x < y, x > y), true
-	}
-	f, errF := strconv.ParseFloat(string(a), 64)
-	g, errG := strconv.ParseFloat(string(b), 64)
-	return sign(f < g, f > g), errF == nil && errG == nil
+	return compareNumbers(a, b), true
 }
 
 func sign(less, greater bool) int {

@@ -31,10 +31,8 @@ type Config struct {
 	// likely, or the failure "servfail".
 	AllUnhealthy string       `yaml:"all_unhealthy" jsonschema:"default=all,enum=all,enum=servfail"`
 	Nameservers  []Nameserver `yaml:"nameservers"`
-	// Upstream resolves aliases outside the zone ("192.0.2.1:53").
-	Upstream string      `yaml:"upstream"`
-	Check    HealthCheck `yaml:"check"`
-	Names    []Name      `yaml:"names"`
+	Check        HealthCheck  `yaml:"check"`
+	Names        []Name       `yaml:"names"`
 }
 
 // Nameserver is a host that serves the zone.
@@ -57,7 +55,7 @@ type Name struct {
 	// Name is relative to the zone; "@" is the apex.
 	Name    string   `yaml:"name" jsonschema:"required"`
 	Targets []Target `yaml:"targets"`
-	// Alias is another name: relative to the zone, or absolute with a final dot.
+	// Alias is another name of the zone: relative to it, or absolute with a final dot.
 	Alias string `yaml:"alias"`
 }
 
@@ -158,10 +156,7 @@ func (c Config) checkAlias(n Name) error {
 	for n.Alias != "" {
 		to := c.absolute(n.Alias)
 		if !dns.IsSubDomain(c.apex(), to) {
-			if c.Upstream == "" {
-				return fmt.Errorf("alias %s of %s is outside the zone, and no upstream is set", n.Name, to)
-			}
-			return nil
+			return fmt.Errorf("alias %s of %s is outside the zone", n.Name, to)
 		}
 		if seen[to] {
 			return fmt.Errorf("aliases of %s form a cycle", first)

@@ -257,29 +257,6 @@ func TestTCPCheck(t *testing.T) {
 	until(t, "the first target is removed", func() bool { return len(addresses(queryServer(t, at, "udp", "hydra.test.", dns.TypeA))) == 1 })
 }
 
-func TestAliasOutsideTheZone(t *testing.T) {
-	other := Defaults("other.test")
-	other.TTL = unit.Duration(3600 * time.Second)
-	other.Names = []Name{{Name: "far", Targets: []Target{{Address: "198.51.100.7"}}}}
-	upstream, where := serve(t, other)
-	c := example()
-	c.Upstream = where
-	c.Names = []Name{{Name: "@", Alias: "far.other.test."}, {Name: "bad", Alias: "none.other.test."}}
-	_, at := serve(t, c)
-	for range 3 {
-		m := queryServer(t, at, "udp", "hydra.test.", dns.TypeA)
-		if got := addresses(m); !slices.Equal(got, []string{"198.51.100.7"}) || m.Answer[0].Header().Ttl != 1 {
-			t.Fatalf("flattened: %v", m)
-		}
-	}
-	if n := counted(t, upstream); n != 1 {
-		t.Errorf("the upstream got %v queries, but its answer has a TTL of one hour", n)
-	}
-	if m := queryServer(t, at, "udp", "bad.hydra.test.", dns.TypeA); m.Rcode != dns.RcodeServerFailure {
-		t.Errorf("an unresolvable alias: %v", m)
-	}
-}
-
 func TestLargeAnswers(t *testing.T) {
 	c := Defaults("hydra.test")
 	n := Name{Name: "@"}

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
@@ -45,7 +44,6 @@ func New(c Config, o Options) (*Server, error) {
 	}
 	s := &Server{zone: newZone(c), options: o}
 	s.zone.baseSerial = uint32(time.Now().Unix())
-	s.zone.upstream = (&resolver{server: c.Upstream, now: time.Now, cache: map[dns.Question]cachedAnswer{}}).resolve
 	if s.options.Client == nil {
 		// Each check opens a connection, as a new client would.
 		s.options.Client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -215,74 +213,4 @@ func (s *Server) registerMetrics() error {
 		}
 	}
 	return nil
-}
-
-var ErrUpstream = errors.New("upstream resolver failed")
-
-const upstreamTimeout = 2 * time.Second
-
-type resolver struct {
-	server string
-	now    func() time.Time
-
-	mu    sync.Mutex
-	cache map[dns.Question]cachedAnswer
-}
-
-type cachedAnswer struct {
-	addrs []netip.Addr
-	until time.Time
-}
-
-func (r *resolver) resolve(name string, qtype uint16) ([]netip.Addr, uint32, error) {
-	q := dns.Question{Name: dns.CanonicalName(name), Qtype: qtype, Qclass: dns.ClassINET}
-	now := r.now()
-	r.mu.Lock()
-	k, ok := r.cache[q]
-	r.mu.Unlock()
-	if ok && k.until.After(now) {
-		return k.addrs, seconds(k.until.Sub(now)), nil
-	}
-	addrs, ttl, err := r.query(q)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w for %s: %w", ErrUpstream, name, err)
-	}
-	r.mu.Lock()
-	r.cache[q] = cachedAnswer{addrs, now.Add(time.Duration(ttl) * time.Second)}
-	r.mu.Unlock()
-	return addrs, ttl, nil
-}
-
-func (r *resolver) query(q dns.Question) (addrs []netip.Addr, ttl uint32, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), upstreamTimeout)
-	defer cancel()
-	m := new(dns.Msg).SetQuestion(q.Name, q.Qtype)
-	m.SetEdns0(udpSize, false)
-	resp, _, err := new(dns.Client).ExchangeContext(ctx, m, r.server)
-	if err == nil && resp.Truncated {
-		resp, _, err = (&dns.Client{Net: "tcp"}).ExchangeContext(ctx, m, r.server)
-	}
-	if err != nil {
-		return nil, 0, err
-	}
-	if resp.Rcode != dns.RcodeSuccess {
-		return nil, 0, errors.New(dns.RcodeToString[resp.Rcode])
-	}
-	ttl = 1 // for an empty answer
-	for i, rr := range resp.Answer {
-		if i == 0 || rr.Header().Ttl < ttl {
-			ttl = rr.Header().Ttl
-		}
-		var ip []byte
-		switch rr := rr.(type) {
-		case *dns.A:
-			ip = rr.A.To4()
-		case *dns.AAAA:
-			ip = rr.AAAA.To16()
-		}
-		if a, ok := netip.AddrFromSlice(ip); ok && rr.Header().Rrtype == q.Qtype {
-			addrs = append(addrs, a)
-		}
-	}
-	return addrs, ttl, nil
 }

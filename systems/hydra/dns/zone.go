@@ -3,7 +3,7 @@
 //
 //	query ─► Server ─► zone.answer ─► records of healthy targets
 //	                      │                 ▲
-//	                      └─ alias ─► name of the zone, or an upstream resolver
+//	                      └─ alias ─► name of the zone
 //	           checks of every target ──────┘
 //
 // Aliases are flattened (ANAME): the answer holds the other name's current addresses. So the
@@ -35,8 +35,6 @@ type zone struct {
 	emptyNames map[string]bool
 	servers    []string // names of the name servers
 	baseSerial uint32   // serial number before the first health change
-	// upstream resolves names outside the zone; the TTL is in seconds.
-	upstream func(name string, qtype uint16) ([]netip.Addr, uint32, error)
 }
 
 type name struct {
@@ -103,20 +101,8 @@ func (z *zone) answer(m *dns.Msg, q dns.Question) {
 }
 
 func (z *zone) addresses(m *dns.Msg, q dns.Question, n *name) {
-	ttl := z.ttl()
 	for n.alias != "" {
-		next, ok := z.names[n.alias]
-		if ok {
-			n = next
-			continue
-		}
-		addrs, theirs, err := z.upstream(n.alias, q.Qtype)
-		if err != nil {
-			m.Rcode = dns.RcodeServerFailure
-			return
-		}
-		z.addAddresses(m, q, n, addrs, min(ttl, theirs))
-		return
+		n = z.names[n.alias] // exists in a valid zone
 	}
 	all, healthy := []netip.Addr{}, []netip.Addr{}
 	lost := true
@@ -138,10 +124,10 @@ func (z *zone) addresses(m *dns.Msg, q dns.Question, n *name) {
 		}
 		healthy = all
 	}
-	z.addAddresses(m, q, n, healthy, ttl)
+	z.addAddresses(m, q, n, healthy)
 }
 
-func (z *zone) addAddresses(m *dns.Msg, q dns.Question, n *name, addrs []netip.Addr, ttl uint32) {
+func (z *zone) addAddresses(m *dns.Msg, q dns.Question, n *name, addrs []netip.Addr) {
 	if len(addrs) == 0 {
 		return
 	}
@@ -153,21 +139,21 @@ func (z *zone) addAddresses(m *dns.Msg, q dns.Question, n *name, addrs []netip.A
 		addrs = append(addrs[first:], addrs[:first]...)
 	}
 	for _, a := range addrs {
-		m.Answer = append(m.Answer, z.record(q.Name, a, ttl))
+		m.Answer = append(m.Answer, z.record(q.Name, a))
 	}
 }
 
-func (z *zone) record(owner string, a netip.Addr, ttl uint32) dns.RR {
+func (z *zone) record(owner string, a netip.Addr) dns.RR {
 	if a.Is4() {
-		return &dns.A{Hdr: z.header(owner, dns.TypeA, ttl), A: a.AsSlice()}
+		return &dns.A{Hdr: z.header(owner, dns.TypeA, z.ttl()), A: a.AsSlice()}
 	}
-	return &dns.AAAA{Hdr: z.header(owner, dns.TypeAAAA, ttl), AAAA: a.AsSlice()}
+	return &dns.AAAA{Hdr: z.header(owner, dns.TypeAAAA, z.ttl()), AAAA: a.AsSlice()}
 }
 
 func (z *zone) glue(host string) (rrs []dns.RR) {
 	if n, ok := z.names[host]; ok {
 		for _, t := range n.targets {
-			rrs = append(rrs, z.record(host, t.addr, z.ttl()))
+			rrs = append(rrs, z.record(host, t.addr))
 		}
 	}
 	return rrs

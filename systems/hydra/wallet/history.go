@@ -92,20 +92,11 @@ func (w *Wallet) lastPage(ctx context.Context, name string, how api.Read) (int64
 	if err != nil {
 		return 0, fmt.Errorf("reading the account %s: %w", name, err)
 	}
-	var have struct{ Entries *int64 }
+	var have struct{ Entries int64 }
 	if err := json.Unmarshal(row.Value, &have); err != nil {
 		return 0, fmt.Errorf("reading the account %s: %w", name, err)
 	}
-	if have.Entries != nil {
-		return *have.Entries / onPage, nil
-	}
-	// Accounts of early versions have no counter yet.
-	_, err = w.data.Transact(ctx, api.Transaction{Writes: []api.Write{{Do: command.Add, Table: Accounts, Key: name,
-		Value: json.RawMessage(`{"entries":0}`)}}})
-	if err != nil {
-		return 0, fmt.Errorf("counting the entries of %s: %w", name, err)
-	}
-	return 0, nil
+	return have.Entries / onPage, nil
 }
 
 // pageKey returns the key of a page; newer pages sort first.
@@ -118,33 +109,23 @@ func (w *Wallet) History(ctx context.Context, name string) (all []Entry, a Sourc
 	if err := checkName(name); err != nil {
 		return nil, a, err
 	}
-	all = []Entry{}
-	// These pages hold all entries, unless the account predates pages.
-	for at := (hydraclient.Page{Prefix: name + "/", Limit: maxHistory/onPage + 2}); ; at.Limit = maxHistory {
-		var rows api.Rows
-		if rows, a, err = w.scan(ctx, Entries, at); err != nil {
-			return nil, a, fmt.Errorf("reading the history of %s: %w", name, err)
-		}
-		for _, r := range rows.Rows {
-			entries, err := decodeEntries(r)
-			if err != nil {
-				return nil, a, fmt.Errorf("reading the entry %s: %w", strings.ToValidUTF8(r.Key, "?"), err)
-			}
-			all = append(all, entries...)
-		}
-		if at.After = rows.Next; at.After == "" || len(all) >= maxHistory {
-			return all[:min(len(all), maxHistory)], a, nil
-		}
+	rows, a, err := w.scan(ctx, Entries, hydraclient.Page{Prefix: name + "/", Limit: maxHistory/onPage + 2})
+	if err != nil {
+		return nil, a, fmt.Errorf("reading the history of %s: %w", name, err)
 	}
+	all = []Entry{}
+	for _, r := range rows.Rows {
+		entries, err := decodeEntries(r)
+		if err != nil {
+			return nil, a, fmt.Errorf("reading the entry %s: %w", strings.ToValidUTF8(r.Key, "?"), err)
+		}
+		all = append(all, entries...)
+	}
+	return all[:min(len(all), maxHistory)], a, nil
 }
 
-// decodeEntries returns a row's entries, newest first. Rows of early versions have one entry and a key
-// with its time, and sort after all pages.
+// decodeEntries returns a page's entries, newest first.
 func decodeEntries(r api.Row) (all []Entry, err error) {
-	if _, key, _ := strings.Cut(r.Key, "/"); strings.Contains(key, "-") {
-		all = make([]Entry, 1)
-		return all, json.Unmarshal(r.Value, &all[0])
-	}
 	in := json.NewDecoder(bytes.NewReader(r.Value))
 	if _, err := in.Token(); err != nil {
 		return nil, err

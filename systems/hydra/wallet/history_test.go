@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"skerry/systems/hydra/command"
 )
 
 // TestHistoryIsInLogOrder runs orders concurrently in wallets whose clocks differ, jump and go back. The history of
@@ -66,27 +64,5 @@ func TestHistoryIsInLogOrder(t *testing.T) {
 		if err != nil || len(ids) != maxHistory || !slices.Equal(ids, want) {
 			t.Errorf("history of %s, %v:\n%v\nwant\n%v", name, err, ids, want)
 		}
-	}
-}
-
-// TestOldHistory checks that an account from before entries were numbered still works and lists its old entries
-// after the new ones.
-func TestOldHistory(t *testing.T) {
-	m := newMemory()
-	w := opened(t, m, "ada")
-	if err := w.Prepare(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	m.SetRow(Accounts, "ada", command.Row{Version: 1, Value: []byte(`{"balance":5}`)})
-	m.SetRow(Entries, fmt.Sprintf("ada/%016x-old", uint64(1<<63-1-time.Now().UnixMicro())),
-		command.Row{Version: 1, Value: []byte(`{"kind":"deposit","to":"ada","amount_cents":5,"id":"old"}`)})
-	for i := range 20 {
-		if _, err := w.Deposit(t.Context(), fmt.Sprint("new-", i), "ada", 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	all, _, err := w.History(t.Context(), "ada")
-	if err != nil || len(all) != 21 || all[0].ID != "new-19" || all[20].ID != "old" {
-		t.Errorf("%+v, %v", all, err)
 	}
 }

@@ -72,7 +72,7 @@ func (m *memory) Transact(_ context.Context, t api.Transaction, _ ...hydraclient
 	m.index++
 	out, again := m.done[t.RequestID]
 	if !again {
-		out = command.Evaluate(&t, m.index, state{m}, command.MaxWeight)
+		out = command.Evaluate(&t, m.index, state{m})
 		if t.RequestID != "" && out.Code != command.UnknownTable {
 			m.done[t.RequestID] = out
 		}

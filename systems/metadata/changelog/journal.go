@@ -284,8 +284,6 @@ var (
 	ErrCorrupt = errors.New("journal is corrupt")
 	// ErrNewer means that a newer version of this program wrote the journal.
 	ErrNewer = errors.New("journal was written by a newer version")
-	// ErrOlder means that a version of this program with another log format wrote the journal.
-	ErrOlder = errors.New("journal was written by an older version")
 	// ErrInUse means that another process has the journal open.
 	ErrInUse = errors.New("journal is in use by another server")
 )

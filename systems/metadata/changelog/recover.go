@@ -27,7 +27,7 @@ const (
 	// replayBytes is the maximum size of the records that one read of the log returns.
 	replayBytes = 4 << 20
 
-	// version is the layout of the directory. Version 1 had a log format of its own.
+	// version is the layout of the directory.
 	version     = 2
 	versionFile = "version"
 	// owner is the cluster in the headers of the log. Logs of a raft group have other owners, so neither opens the other's.
@@ -69,12 +69,8 @@ func checkVersion(dir string) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w: invalid version %.20q", path, ErrCorrupt, text)
-	case v > version:
+	case v != version:
 		return newerError(path, fmt.Errorf("version %d, this program supports %d", v, version))
-	case v < version:
-		return advice.With(fmt.Errorf("%s: %w: version %d, this program supports %d", path, ErrOlder, v, version),
-			"start this server with an empty --data directory and the server that wrote the old one next to it, "+
-				"mount both (metad mount), and copy the tree with cp -a")
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import type { Cloud } from '../go/live'
 import type { Event as LabEvent, NodeSecond, Second } from '../go/record'
 import type { Entry } from '../go/serve'
 import type { Detail } from '../go/webdata'
-import { chosen, linkFigure, strip, write } from './comparepage'
+import { chosen, linkFigure, pairs, strip, usage, write } from '../charts/pairs'
 import { figuresOf, held, overlaid } from './courses'
 import { offers } from '../go/offers'
 import { eventOf, firing } from './firing'
@@ -188,4 +188,20 @@ it('a link that was left as it is is told with its losses, another with what it 
   expect(linkFigure({ real: true, rtt_ms: 20, rtt_p99_ms: 24, loss: 0.02 })).toMatch(/^20\.0\sms, p99 24\.0\sms, 2\.00\s% lost, real$/)
   expect(linkFigure({ set_rtt_ms: 20, rtt_ms: 20.1, rtt_p99_ms: 20.4 })).toMatch(/^20\.1\sms, p99 20\.4\sms, set to 20\.0\sms$/)
   expect(linkFigure({ rtt_ms: 0, rtt_p99_ms: 0 })).toBe('no answer')
+})
+
+it('compares two sides: names as text, and the CPU use over time and as a distribution', () => {
+  const side = (run: string) => ({ run, cell: 1, parameters: { database: hostile }, trials: [1, 2] })
+  const use = (mean: number) => ({ mean, sd: 1, variance: 1, curve: [{ x: 0, y: mean }, { x: 1, y: mean }], cdf: [{ x: mean, y: 1 }] })
+  const cpu = { unit: '%', a: use(20), b: use(40), g_of_seconds: 2 }
+  const figures = { n: 2, mean: 100, sd: 3, ci95: 4, values: [98, 102] }
+  const m = { name: 'goodput', unit: '/s', leading: true, a: figures, b: figures, difference: 0, sentence: hostile } as Metric
+  const shown = pairs({ schema: '', seed: 1, pairs: [{ a: side(hostile), b: side('b'), metrics: [m], cpu }] }, (run) => run)
+  const text = shown.elements.map((e) => e.textContent).join('')
+  expect(text).toContain(hostile)
+  expect(text).toContain('g is 2')
+  expect(shown.elements.flatMap((e) => [...e.querySelectorAll('img')])).toHaveLength(0)
+  expect(shown.elements[0]!.querySelectorAll('figure.chart')).toHaveLength(2)
+  expect(usage(cpu).map((x) => x.table().rows)).toEqual([[[0, 20, 40], [1, 20, 40]], [['A', 20, 1], ['B', 40, 1]]])
+  shown.close()
 })

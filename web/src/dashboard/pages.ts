@@ -25,12 +25,6 @@ function sentence(text: string): string {
   return /[.!?]$/.test(s) ? s : `${s}.`
 }
 
-/** parameters shows the parameters of a trial as tiles. */
-export function parameters(p: Record<string, unknown> | null | undefined, leaveOut: string[] = []): HTMLElement[] {
-  return Object.entries(p ?? {}).filter(([k]) => !leaveOut.includes(k)).sort(([a], [b]) => a.localeCompare(b))
-    .map(([k, v]) => h('span', { class: 'parameter' }, h('span', { class: 'muted' }, `${k} `), String(v)))
-}
-
 /** ago formats a time relative to now; its title has the exact time. */
 export function ago(time: string | undefined, now = Date.now()): HTMLElement {
   const at = time ? Date.parse(time) : NaN

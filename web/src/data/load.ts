@@ -1,4 +1,5 @@
 // Documents embedded in the page: JSON, gzip, base 64.
+import type { Report as Comparison } from '../go/compare'
 import { schema, type Detail, type Run } from '../go/webdata'
 
 /** unpack decodes a document. */
@@ -10,17 +11,25 @@ export async function unpack(text: string): Promise<unknown> {
   return JSON.parse(await new Response(stream).text())
 }
 
-async function read(name: string): Promise<unknown> {
+async function read(name: string, expected: string = schema): Promise<unknown> {
   const text = document.getElementById(`data-${name}`)?.textContent
   if (!text) throw new Error(`this page has no data of ${name}`)
   const value = await unpack(text)
-  if ((value as { schema?: unknown }).schema !== schema) throw new Error(`its data are not ${schema}`)
+  if ((value as { schema?: unknown }).schema !== expected) throw new Error(`its data are not ${expected}`)
   return value
 }
 
 /** readRun returns the document of the run. */
 export async function readRun(): Promise<Run> {
   return (await read('run')) as Run
+}
+
+/** hasComparison reports whether the page is one of skerry compare. */
+export const hasComparison = (): boolean => document.getElementById('data-comparison') !== null
+
+/** readComparison returns the document of a comparison. */
+export async function readComparison(): Promise<Comparison> {
+  return (await read('comparison', 'skerry/compare/v1')) as Comparison
 }
 
 const details = new Map<number, Promise<Detail>>()

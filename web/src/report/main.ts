@@ -1,8 +1,10 @@
 import '../ui/base.css'
 import './report.css'
 import { drawAll } from '../charts/chart'
+import type { Report as Comparison } from '../go/compare'
 import type { Run } from '../go/webdata'
-import { readRun } from '../data/load'
+import { pairs } from '../charts/pairs'
+import { hasComparison, readComparison, readRun } from '../data/load'
 import { h, replace } from '../ui/dom'
 import { startTheme, toggleTheme } from '../ui/theme'
 import { compare } from './compare'
@@ -52,6 +54,17 @@ function show(run: Run, app: HTMLElement): void {
   } else document.documentElement.dataset['ready'] = 'yes'
 }
 
+function showComparison(c: Comparison, app: HTMLElement): void {
+  const shown = pairs(c, (run) => h('b', {}, run))
+  replace(app, h('main', { class: 'page' }, h('header', { class: 'top' },
+    h('div', { class: 'line' }, h('h1', {}, 'Comparison'), h('span', { class: 'tools no-print' },
+      h('button', { type: 'button', onclick: toggleTheme }, 'Light / dark'),
+      h('button', { type: 'button', onclick: () => print() }, 'Print')))),
+    h('div', { class: 'stack' }, shown.elements)))
+  if (location.hash === '#picture') drawAll()
+  document.documentElement.dataset['ready'] = 'yes'
+}
+
 /** mark highlights the visible section in the navigation. */
 function mark(links: Map<HTMLElement, HTMLElement>): void {
   if (typeof IntersectionObserver !== 'function') return
@@ -67,7 +80,8 @@ function mark(links: Map<HTMLElement, HTMLElement>): void {
 
 startTheme()
 const app = document.getElementById('app')!
-readRun().then((run) => show(run, app), (e: unknown) => {
+const shown = hasComparison() ? readComparison().then((c) => showComparison(c, app)) : readRun().then((run) => show(run, app))
+shown.catch((e: unknown) => {
   replace(app, h('main', { class: 'page' }, h('h1', {}, 'This report cannot be shown'),
-    h('p', { class: 'note bad' }, `${e instanceof Error ? e.message : String(e)}. Recreate it with skerry report DIR.`)))
+    h('p', { class: 'note bad' }, `${e instanceof Error ? e.message : String(e)}. Recreate it with skerry report or skerry compare.`)))
 })

@@ -206,7 +206,6 @@ func formatSeconds(d unit.Duration) string {
 // Definition registers babel.
 var Definition = overlay.Definition{
 	Name: Name, Recipe: Recipe, Options: func() overlay.Options { return new(Options) },
-	Intervals: []overlay.Interval{{Key: "hello", Usage: "babel's hello interval"}, {Key: "update", Usage: "babel's update interval"}},
 	Docs: overlay.Docs{
 		For:     "for the path of the lowest round-trip time",
 		Tunes:   "tunes babeld.",

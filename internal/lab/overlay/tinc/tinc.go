@@ -167,7 +167,6 @@ func (r *running) Ready(ctx context.Context) error {
 // Definition registers tinc.
 var Definition = overlay.Definition{
 	Name: Name, Recipe: Recipe, Options: func() overlay.Options { return new(Options) },
-	Intervals: []overlay.Interval{{Key: "ping_interval", Usage: "tinc's"}, {Key: "ping_timeout", Usage: "tinc's"}},
 	Docs: overlay.Docs{
 		For:     "for that mesh VPN",
 		Tunes:   "tunes tincd. It counts in whole seconds.",
