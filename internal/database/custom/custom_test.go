@@ -92,7 +92,7 @@ func TestOptionsOfADefinition(t *testing.T) {
 			t.Errorf("options %v of %d nodes: %v, want %q", test.given, test.nodes, err, test.want)
 		}
 	}
-	want := database.Capabilities{Scan: true, MinNodes: 2, MaxNodes: 5, Memory: 1 << 20}
+	want := database.Capabilities{Scan: true, LazyTables: true, MinNodes: 2, MaxNodes: 5, Memory: 1 << 20}
 	if d := cmp.Diff(want, db.Capabilities()); d != "" {
 		t.Error(d)
 	}
