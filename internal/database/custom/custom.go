@@ -293,7 +293,7 @@ func (k *Kind) Open(ctx context.Context, properties map[string]string) (load.Cli
 }
 
 func (k *Kind) Describe(path string, text []byte) (database.Database, error) {
-	d, err := ParseClient(path, text) // Check refuses a lab that needs more
+	d, err := Parse(path, text)
 	if err != nil {
 		return nil, err
 	}

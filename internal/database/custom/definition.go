@@ -134,18 +134,9 @@ func (Client) Alternatives() [][]string { return [][]string{{"protocol", "progra
 // ErrDefinition marks a definition that cannot be used.
 var ErrDefinition = errors.New("invalid database definition")
 
-// Parse reads the text of a definition file for a lab. Paths are relative to the folder of path. Errors in the text are
-// strict.Problems.
+// Parse reads the text of a definition file. Paths are relative to the folder of path. Errors in the text are
+// strict.Problems. Database.Check reports the keys that a lab needs.
 func Parse(path string, text []byte) (Definition, error) {
-	d, err := ParseClient(path, text)
-	if err == nil {
-		err = d.noLab
-	}
-	return d, err
-}
-
-// ParseClient is Parse for a cluster that Skerry did not start.
-func ParseClient(path string, text []byte) (Definition, error) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
 		return Definition{}, fmt.Errorf("placing the definition of a database: %w", err)

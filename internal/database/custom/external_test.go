@@ -1,7 +1,6 @@
 package custom
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -167,7 +166,7 @@ func TestMistakesOnServers(t *testing.T) {
 	if err := noLogin.CheckAccess()[""]; err == nil || !strings.Contains(err.Error(), "clients of exec:demo do not log in") {
 		t.Errorf("a user for http-kv: %v", err)
 	}
-	if _, err := noLogin.ServerVersion(context.Background(), "a:1", map[string]string{PropProtocol: HTTPKV}); err == nil {
+	if _, err := noLogin.ServerVersion(t.Context(), "a:1", map[string]string{PropProtocol: HTTPKV}); err == nil {
 		t.Error("http-kv has no version")
 	}
 }
