@@ -141,7 +141,8 @@ func (c *checker) checkCluster() {
 	e.Parallel = 1
 	for i, p := range e.Workloads {
 		if p.Client != nil {
-			c.fail(e.Pools()[i].path+".client", "remove it; to run all clients on another machine: skerry run FILE --on machines.yaml", "all clients run on one machine")
+			c.fail(e.Pools()[i].path+".client", "remove it; to run all clients on another machine: skerry run FILE --on machines.yaml",
+				"all clients run on one machine")
 		}
 	}
 	e.origin.cloud = topology.Topology{

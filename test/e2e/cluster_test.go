@@ -428,13 +428,15 @@ func TestOwnDatabaseOnOwnServers(t *testing.T) {
 	file := b.write("own.yaml", strings.Replace(onCluster("[\""+s.addr+"\"]", brief, "audit: true"), "name: redis", "exec: mydb.yaml", 1))
 	b.run(0, "run", file)
 	trial := b.summary(b.path("runs/latest")).Trials[0]
-	if trial.State != record.TrialOK || trial.Audit == nil || trial.Audit.Lost > 0 || trial.Goodput <= 0 || trial.Machine.Database != b.installedVersion() {
+	if trial.State != record.TrialOK || trial.Audit == nil || trial.Audit.Lost > 0 || trial.Goodput <= 0 ||
+		trial.Machine.Database != b.installedVersion() {
 		t.Errorf("%s %s, audit %+v, version %q", trial.State, trial.Error, trial.Audit, trial.Machine.Database)
 	}
 	if after := s.checksum(); after != before {
 		t.Errorf("the server has %s, and had %s", after, before)
 	}
-	if r := b.run(2, "run", b.write("lab.yaml", "name: lab\ntopology: pair\ndatabase: {exec: mydb.yaml}\nworkload: a\n")); !strings.Contains(r.stderr.String(), "mydb.yaml:1:1: server is missing") {
+	r := b.run(2, "run", b.write("lab.yaml", "name: lab\ntopology: pair\ndatabase: {exec: mydb.yaml}\nworkload: a\n"))
+	if !strings.Contains(r.stderr.String(), "mydb.yaml:1:1: server is missing") {
 		t.Errorf("a lab: %s", r.stderr.String())
 	}
 }
@@ -460,7 +462,8 @@ func TestOwnProgramOnOwnServers(t *testing.T) {
 	b.await("the server", func() bool { return count() == "0" })
 	file := b.write("own.yaml", strings.Replace(onCluster("[\""+addr+"\"]", brief, "audit: true", "matrix: {workload: [a, e]}"), "name: redis",
 		"exec: "+filepath.Join(example, "kv.yaml"), 1))
-	if r := b.run(0, "validate", file); !strings.Contains(r.stdout.String(), "runs on this machine: "+filepath.Join(example, "kv.yaml")+", client.program: ./kv.py client") {
+	want := "runs on this machine: " + filepath.Join(example, "kv.yaml") + ", client.program: ./kv.py client"
+	if r := b.run(0, "validate", file); !strings.Contains(r.stdout.String(), want) {
 		t.Errorf("the plan does not list the client's program: %s", r.stdout.String())
 	}
 	b.run(0, "run", file)

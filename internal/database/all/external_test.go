@@ -71,7 +71,8 @@ func TestPasswordWithoutUser(t *testing.T) {
 		if _, ok := a.New().(database.External); !ok {
 			continue
 		}
-		spec := external.ClusterSpec{Servers: []string{"127.0.0.1:1"}, Access: database.Access{Password: database.PasswordSpec{Env: passwordVariable}}}
+		access := database.Access{Password: database.PasswordSpec{Env: passwordVariable}}
+		spec := external.ClusterSpec{Servers: []string{"127.0.0.1:1"}, Access: access}
 		d, err := external.New(a.New(), spec, t.TempDir())
 		if err != nil {
 			t.Fatal(err)

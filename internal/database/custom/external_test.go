@@ -121,7 +121,8 @@ func TestPropertiesOfServers(t *testing.T) {
 		t.Errorf("runs %v, want the client's program", all)
 	}
 	redisOn := onServers(t, "name: demo\nclient: {protocol: redis, properties: {redis.prefix: mine, redis.timeout: \"5000\"}}\n", "a:1")
-	if got := redisOn.ServerProperties([]string{"a:1"}, "t"); got[redis.PropHosts] != "a:1" || got[redis.PropPrefix] == "mine" || got["redis.timeout"] != "5000" {
+	got = redisOn.ServerProperties([]string{"a:1"}, "t")
+	if got[redis.PropHosts] != "a:1" || got[redis.PropPrefix] == "mine" || got["redis.timeout"] != "5000" {
 		t.Errorf("properties %v: the servers and the table are not the user's", got)
 	}
 }
@@ -159,7 +160,8 @@ func TestMistakesOnServers(t *testing.T) {
 	if err := d.CheckAccess()["properties"]; err == nil || !strings.Contains(err.Error(), "redis.password of exec:demo: a password in the file") {
 		t.Errorf("a password in the definition: %v", err)
 	}
-	noLogin, err := external.New(mustDescribe(t, httpDefinition), external.ClusterSpec{Servers: []string{"a:1"}, Access: database.Access{User: "u"}}, "")
+	noLogin, err := external.New(mustDescribe(t, httpDefinition),
+		external.ClusterSpec{Servers: []string{"a:1"}, Access: database.Access{User: "u"}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
