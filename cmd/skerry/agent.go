@@ -130,7 +130,7 @@ func examine(ctx context.Context) (doctor.Report, error) {
 
 type taskFlags struct {
 	only, plan, to string
-	suspect        bool
+	suspect, noLab bool
 }
 
 // newAgentTask returns the command that runs trials of a packed plan and delivers the results.
@@ -145,7 +145,7 @@ func newAgentTask(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := a.prepare(cmd.Context()); err != nil {
+			if err := a.prepareRun(cmd.Context(), !f.noLab); err != nil {
 				return err
 			}
 			return a.task(cmd.Context(), f, ids)
@@ -156,6 +156,7 @@ func newAgentTask(a *app) *cobra.Command {
 		"packed plan `FILE` (default: standard input, preceded by its length; the task ends when the input closes)")
 	c.Flags().StringVar(&f.to, "to", "", "write the results to `FILE`, a link, or the link stored in @FILE (default standard output)")
 	c.Flags().BoolVar(&f.suspect, "suspect", false, "also run trials with a suspect result")
+	c.Flags().BoolVar(&f.noLab, "no-lab", false, "all trials drive clusters that Skerry did not start: stay in the machine's network")
 	return c
 }
 

@@ -8,6 +8,10 @@ the server's log before it is acknowledged, and read back from it at the next st
 import json, os, socket, socketserver, sys, threading, zlib
 
 
+def pick(row, q):
+    return {f: row[f] for f in q.get("fields") or row if f in row}
+
+
 def serve(addr, port, path):
     rows, lock = {}, threading.Lock()
 
@@ -39,14 +43,17 @@ def serve(addr, port, path):
                 self.wfile.write(json.dumps(answer).encode() + b"\n")
 
         def answer(self, q):
-            op, key = q["op"], q.get("key")
+            op, table = q["op"], q.get("table", "") + "/"
+            key = table + q.get("key", "")
             if op == "count":
                 return {"count": len(rows)}
+            if op == "scan":
+                found = sorted(k for k in rows if k.startswith(table) and k >= key)[: q["count"]]
+                return {"status": "ok", "records": [{"key": k[len(table):], "values": pick(rows[k], q)} for k in found]}
             if op in ("read", "update", "delete") and key not in rows:
                 return {"status": "not_found"}
             if op == "read":
-                want = q.get("fields") or rows[key]
-                return {"status": "ok", "values": {f: rows[key][f] for f in want if f in rows[key]}}
+                return {"status": "ok", "values": pick(rows[key], q)}
             log.write(json.dumps([op, key, q.get("values")]) + "\n")
             log.flush()
             apply(op, key, q.get("values"))
@@ -83,14 +90,23 @@ def client():
             servers = q["properties"]["servers"].split()
             a = {"status": "ok"}
         elif q["op"] == "scan":
-            a = {"status": "unsupported"}
+            a = scan(q, servers, open_)
         else:
-            a = operate(q, servers, open_)
+            a = operate(q, servers[zlib.crc32(q["key"].encode()) % len(servers)], open_)
         print(json.dumps(dict(a, id=q["id"])), flush=True)
 
 
-def operate(q, servers, open_):
-    server = servers[zlib.crc32(q["key"].encode()) % len(servers)]
+def scan(q, servers, open_):
+    records = []
+    for server in servers:
+        a = operate(q, server, open_)
+        if a["status"] != "ok":
+            return a
+        records += a["records"]
+    return {"status": "ok", "records": sorted(records, key=lambda r: r["key"])[: q["count"]]}
+
+
+def operate(q, server, open_):
     try:
         if server not in open_:
             open_[server] = Connection(server)

@@ -60,6 +60,11 @@ type Capabilities struct {
 	LazyTables bool `json:"lazy_tables,omitempty"`
 	// NoLogin means that clients have neither users nor TLS.
 	NoLogin bool `json:"no_login,omitempty"`
+	// NeedsUser means that a password needs a user: there is no default user.
+	NeedsUser bool `json:"needs_user,omitempty"`
+	// UserClient means that the user wrote the clients or the servers of their protocol. Whether they keep tables apart is
+	// tested before a trial has a table on a cluster that Skerry did not start.
+	UserClient bool `json:"user_client,omitempty"`
 	// Restart means that a halted member keeps its data and can be revived.
 	Restart bool `json:"restart"`
 	// MinNodes is the smallest cluster, MaxNodes the largest (0: no limit).

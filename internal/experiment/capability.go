@@ -59,7 +59,10 @@ func (e Experiment) checkDatabase(databases map[string]database.Database) (ps st
 			fail(p.path+".name", "use a workload without scans, not e", "workload %[2]s scans, %[1]s cannot", name, p.Label())
 		}
 	}
-	if err := db.Check(nodes, e.Database.Options); err != nil {
+	var described strict.Problems // keys that the description file lacks
+	if err := db.Check(nodes, e.Database.Options); errors.As(err, &described) {
+		ps = append(ps, described...)
+	} else if err != nil {
 		path := "database.options"
 		for option := range e.Database.Options {
 			if regexp.MustCompile(`\b` + regexp.QuoteMeta(option) + `\b`).MatchString(err.Error()) {

@@ -127,7 +127,11 @@ func (c *checker) checkCluster() {
 	}
 	for _, path := range emulated {
 		if e.isSet(path) {
-			c.fail(path, "remove it, or remove database.cluster",
+			hint := "remove it, or remove database.cluster"
+			if path == "machines" {
+				hint = "remove it; to run the clients on another machine: skerry run FILE --on machines.yaml"
+			}
+			c.fail(path, hint,
 				"the cluster, its network and the client's machine are not emulated: %s has no effect", path)
 		}
 	}
@@ -137,7 +141,8 @@ func (c *checker) checkCluster() {
 	e.Parallel = 1
 	for i, p := range e.Workloads {
 		if p.Client != nil {
-			c.fail(e.Pools()[i].path+".client", "remove it", "all clients run on this machine")
+			c.fail(e.Pools()[i].path+".client", "remove it; to run all clients on another machine: skerry run FILE --on machines.yaml",
+				"all clients run on one machine")
 		}
 	}
 	e.origin.cloud = topology.Topology{

@@ -255,7 +255,11 @@ func (e Experiment) commandNotes(databases map[string]database.Database) (notes 
 		db, err := x.ResolveDatabase(databases)
 		if s, ok := db.(database.Scripted); ok && err == nil {
 			for _, line := range s.Commands() {
-				all = append(all, fmt.Sprintf("runs on nodes: %s, %s", x.Database.Exec, line))
+				where := "nodes"
+				if x.Database.Cluster != nil {
+					where = "this machine"
+				}
+				all = append(all, fmt.Sprintf("runs on %s: %s, %s", where, x.Database.Exec, line))
 			}
 		}
 		return all

@@ -22,6 +22,7 @@ func TestClusterMistakes(t *testing.T) {
 		{"workload: a", "workload: a\ntopology: azure8", "topology has no effect"},
 		{"workload: a", "workload: a\nscale: 2", "scale has no effect"},
 		{"workload: a", "workload: a\ndrift: {steps: [{at: 1s, scale: 2}]}", "drift has no effect"},
+		{"workload: a", "workload: a\nmachines: machines.yaml", "skerry run FILE --on machines.yaml"},
 		{"workload: a", "workload: a\nparallel: 2", "would disturb each other"},
 		{"workload: a", "workload: a\nevents: [{at: 1s, kill: n1}]", "n1"},
 		{"workload: a", "workload: a\nevents: [{at: 1s, link_down: {ids: [a~b]}}]", "a~b"},
@@ -40,6 +41,7 @@ func TestClusterMistakes(t *testing.T) {
 		{servers, servers + ", servers_from: list", "servers_from"},
 		{"redis,", "redis, options: {masters: 3},", "options"},
 		{"redis,", "redis, count: 3,", "count"},
+		{"name: redis,", "name: redis, exec: mydb.yaml,", "exec"},
 	} {
 		_, err := Parse("experiment.yaml", []byte(strings.Replace(valid, tt.old, tt.text, 1)), nil, false)
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -145,16 +145,20 @@ func (e Experiment) ClientNode() string {
 
 // ResolveDatabase returns the database of the experiment.
 func (e Experiment) ResolveDatabase(databases map[string]database.Database) (database.Database, error) {
+	d, err := e.lookupDatabase(databases)
+	if err == nil && e.Database.Cluster != nil {
+		return external.New(d, *e.Database.Cluster, filepath.Dir(e.resolvePath("experiment")))
+	}
+	return d, err
+}
+
+func (e Experiment) lookupDatabase(databases map[string]database.Database) (database.Database, error) {
 	if e.Database.Exec == "" {
 		name := e.Database.Name
 		if e.Database.Cluster != nil && name == "mysql" { // one server, or several that all accept writes
 			name = "galera"
 		}
-		d, err := database.Lookup(databases, name)
-		if err == nil && e.Database.Cluster != nil {
-			return external.New(d, *e.Database.Cluster, filepath.Dir(e.resolvePath("experiment")))
-		}
-		return d, err
+		return database.Lookup(databases, name)
 	}
 	text, err := e.readFile(e.Database.Exec)
 	if err != nil {

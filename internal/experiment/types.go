@@ -149,7 +149,7 @@ func (Database) Shorthand() string { return "name" }
 
 // Alternatives excludes name and exec from each other, and count and nodes.
 func (Database) Alternatives() [][]string {
-	return [][]string{{"name", "exec"}, {"count", "nodes", "cluster"}, {"options", "cluster"}, {"exec", "cluster"}, {"version", "cluster"}}
+	return [][]string{{"name", "exec"}, {"count", "nodes", "cluster"}, {"options", "cluster"}, {"version", "cluster"}}
 }
 
 // Label is the name of the database in messages and results.
@@ -174,7 +174,7 @@ func (d Database) Key() string {
 // resultLabel is the database in the parameters of a cell.
 func (d Database) resultLabel() string {
 	if d.Cluster != nil {
-		return d.Label()
+		return ShortLabel(d.Label())
 	}
 	return ShortLabel(d.Key())
 }

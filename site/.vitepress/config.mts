@@ -86,6 +86,7 @@ export default defineConfig({
           { text: 'bring your own database', link: '/howto/own-database' },
           { text: 'measure a running cluster', link: '/howto/own-cluster' },
           { text: 'measure clusters on other platforms', link: '/howto/cluster-platforms' },
+          { text: 'compare a cluster with its emulated copy', link: '/howto/emulated-copy' },
           { text: 'use a YCSB workload file', link: '/howto/workload-file' },
           { text: 'compare two versions', link: '/howto/upgrade' },
           { text: 'run workloads side by side', link: '/howto/side-by-side' },

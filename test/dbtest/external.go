@@ -51,8 +51,12 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 			t.Fatal(err)
 		}
 		fill(t, ext, c)
-		if v := c.(*external.Cluster).Version(); s.in.Version == "" || !strings.Contains(v, s.in.Version) {
-			t.Errorf("the servers report version %q, but %q is installed", v, s.in.Version)
+		want := s.in.Version
+		if db.Capabilities().UserClient { // its protocol has no question for the version
+			want = external.UnknownVersion
+		}
+		if v := c.(*external.Cluster).Version(); want == "" || !strings.Contains(v, want) {
+			t.Errorf("the servers report version %q, want %q", v, want)
 		}
 		return scratch, c
 	}
@@ -137,7 +141,7 @@ func serversOf(db database.External, properties map[string]string) (servers []st
 		}
 		head, _, _ := strings.Cut(pattern, mark)
 		value, _, _ = strings.Cut(strings.TrimPrefix(value, head), "/")
-		servers = strings.Split(value, ",")
+		servers = strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
 	}
 	return servers, rest
 }

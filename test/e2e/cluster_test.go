@@ -417,3 +417,103 @@ func (s ownServer) hasTable() bool {
 	}
 	return slices.ContainsFunc(keys, func(k string) bool { return !strings.HasPrefix(k, "skerry_0123456789abcdef:") })
 }
+
+// A file describes the user's own client, and the cluster is Redis or servers that only the file's program knows.
+func TestOwnDatabaseOnOwnServers(t *testing.T) {
+	b := newBench(t)
+	s := b.startServer(testkit.Address(t))
+	s.addForeign()
+	before := s.checksum()
+	b.write("mydb.yaml", "name: my-redis\nclient: {protocol: redis, properties: {redis.timeout: \"5000\"}}\n")
+	file := b.write("own.yaml", strings.Replace(onCluster("[\""+s.addr+"\"]", brief, "audit: true"), "name: redis", "exec: mydb.yaml", 1))
+	b.run(0, "run", file)
+	trial := b.summary(b.path("runs/latest")).Trials[0]
+	if trial.State != record.TrialOK || trial.Audit == nil || trial.Audit.Lost > 0 || trial.Goodput <= 0 ||
+		trial.Machine.Database != b.installedVersion() {
+		t.Errorf("%s %s, audit %+v, version %q", trial.State, trial.Error, trial.Audit, trial.Machine.Database)
+	}
+	if after := s.checksum(); after != before {
+		t.Errorf("the server has %s, and had %s", after, before)
+	}
+	r := b.run(2, "run", b.write("lab.yaml", "name: lab\ntopology: pair\ndatabase: {exec: mydb.yaml}\nworkload: a\n"))
+	if !strings.Contains(r.stderr.String(), "mydb.yaml:1:1: server is missing") {
+		t.Errorf("a lab: %s", r.stderr.String())
+	}
+}
+
+// The program of examples/own is the client of a server that the test starts.
+func TestOwnProgramOnOwnServers(t *testing.T) {
+	b := newBench(t)
+	example, err := filepath.Abs("../../examples/own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := testkit.Address(t)
+	host, port, _ := strings.Cut(addr, ":")
+	server := exec.Command("python3", filepath.Join(example, "kv.py"), "serve", host, port, filepath.Join(t.TempDir(), "rows.log"))
+	if err := server.Start(); err != nil {
+		t.Skipf("no Python: %v", err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() }) // it may have ended
+	count := func() string {
+		out, _ := exec.Command("python3", filepath.Join(example, "kv.py"), "count", addr).Output()
+		return strings.TrimSpace(string(out))
+	}
+	b.await("the server", func() bool { return count() == "0" })
+	file := b.write("own.yaml", strings.Replace(onCluster("[\""+addr+"\"]", brief, "audit: true", "matrix: {workload: [a, e]}"), "name: redis",
+		"exec: "+filepath.Join(example, "kv.yaml"), 1))
+	want := "runs on this machine: " + filepath.Join(example, "kv.yaml") + ", client.program: ./kv.py client"
+	if r := b.run(0, "validate", file); !strings.Contains(r.stdout.String(), want) {
+		t.Errorf("the plan does not list the client's program: %s", r.stdout.String())
+	}
+	b.run(0, "run", file)
+	for _, trial := range b.summary(b.path("runs/latest")).Trials {
+		if trial.State != record.TrialOK || trial.Audit == nil || trial.Audit.Lost > 0 || trial.Goodput <= 0 || trial.Outcomes.Failed > 0 {
+			t.Errorf("trial %d: %s %s, audit %+v", trial.ID, trial.State, trial.Error, trial.Audit)
+		}
+	}
+	if n := count(); n != "0" {
+		t.Errorf("%s records are left", n)
+	}
+}
+
+// With --on and a machines file, the clients run on another machine: all trials on one, because they share the cluster. Its
+// SSH is a script that runs the command here.
+func TestClientsOnAnotherMachine(t *testing.T) {
+	b := newBench(t)
+	s := b.startServer(testkit.Address(t))
+	s.addForeign()
+	before := s.checksum()
+	if err := os.Mkdir(b.path("bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(b.write("bin/ssh", "#!/bin/sh\nfor command; do :; done\nexec sh -c \"$command\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	machines := b.write("machines.yaml", "machines:\n  - {name: near, ssh: lab@near.example}\n  - {name: other, ssh: lab@other.example}\n")
+	on := func(want int, file string) *running {
+		r := b.command("run", file, "--on", machines)
+		r.cmd.Env = append(r.cmd.Environ(), "PATH="+b.path("bin")+":"+os.Getenv("PATH"), "XDG_CACHE_HOME="+b.path("cache"))
+		if got := r.start().wait(); got != want {
+			t.Fatalf("exit %d, want %d\n%s", got, want, r.stderr.String())
+		}
+		return r
+	}
+	on(0, b.write("own.yaml", onCluster("[\""+s.addr+"\"]", brief, "matrix: {workload: [a, b]}", "audit: true")))
+	for i, trial := range b.summary(b.path("runs/latest")).Trials {
+		if trial.State != record.TrialOK || trial.Audit == nil || trial.Audit.Lost > 0 || trial.Goodput <= 0 {
+			t.Errorf("trial %d: %s %s, audit %+v", trial.ID, trial.State, trial.Error, trial.Audit)
+		}
+		if task := b.plan(b.path("runs/latest"))[i].Task; task != 1 {
+			t.Errorf("trial %d is of task %d: trials on one cluster would disturb each other", trial.ID, task)
+		}
+	}
+	if after := s.checksum(); after != before {
+		t.Errorf("the server has %s, and had %s", after, before)
+	}
+	// Commands of the cluster belong to this machine.
+	r := on(1, b.write("up.yaml", onCluster("{servers_from: list}", brief)))
+	if !strings.Contains(r.stderr.String(), "commands of a cluster run on the machine that runs skerry (servers_from: list)") {
+		t.Errorf("%s", r.stderr.String())
+	}
+}

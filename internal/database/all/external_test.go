@@ -63,3 +63,31 @@ func TestExternalDatabases(t *testing.T) {
 		t.Errorf("%v, want %v as docs/howto/own-cluster.md lists them", names, want)
 	}
 }
+
+// Databases without a default user refuse a password without a user before anything connects.
+func TestPasswordWithoutUser(t *testing.T) {
+	t.Setenv(passwordVariable, "correct horse")
+	for _, a := range Registry() {
+		if _, ok := a.New().(database.External); !ok {
+			continue
+		}
+		access := database.Access{Password: database.PasswordSpec{Env: passwordVariable}}
+		spec := external.ClusterSpec{Servers: []string{"127.0.0.1:1"}, Access: access}
+		d, err := external.New(a.New(), spec, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := d.CheckAccess()["password"]
+		needs := slices.Contains([]string{"etcd", "mongodb", "ferretdb", "cassandra"}, a.Name)
+		if needs != (got != nil) || needs && !strings.Contains(got.Error(), "clients of "+a.Name+" log in with a user") {
+			t.Errorf("%s: a password without a user: %v, want an error that names the database: %v", a.Name, got, needs)
+		}
+		spec.User = "skerry"
+		if d, err = external.New(a.New(), spec, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.CheckAccess()["password"]; got != nil {
+			t.Errorf("%s: a password with a user: %v", a.Name, got)
+		}
+	}
+}

@@ -67,7 +67,8 @@ func (*Cassandra) Name() string { return Name }
 const memberMemory = 750 << 20
 
 func (*Cassandra) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, MinNodes: 1, Memory: memberMemory}
+	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true, NeedsUser: true,
+		MinNodes: 1, Memory: memberMemory}
 }
 
 func (*Cassandra) Check(nodes int, given database.Options) error {

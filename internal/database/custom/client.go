@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -31,8 +30,7 @@ var ErrProperty = errors.New("invalid custom-database property")
 
 // Open returns a client: the protocol's own one, or one that starts the program.
 func Open(ctx context.Context, builtin Builtin, properties map[string]string) (load.Client, error) {
-	rest := maps.Clone(properties)
-	maps.DeleteFunc(rest, func(name, _ string) bool { return strings.HasPrefix(name, "exec.") })
+	rest := protocolProperties(properties)
 	if text := properties[PropProgram]; text != "" {
 		var argv []string
 		if err := json.Unmarshal([]byte(text), &argv); err != nil || len(argv) == 0 {
@@ -73,6 +71,7 @@ const (
 	PropServers = "http.servers" // host:port,host:port,...
 	// PropSpread is how keys choose their server: "hash" (CRC-32 modulo the number of servers) or "any" (in turn).
 	PropSpread = "http.spread"
+	spreadAny  = "any"
 )
 
 const httpTimeout = 10 * time.Second
@@ -89,7 +88,7 @@ var _ load.Client = (*httpClient)(nil)
 func openHTTP(properties map[string]string) (load.Client, error) {
 	r := database.ReadProperties(ErrProperty, "http.", properties, PropServers, PropSpread)
 	c := &httpClient{
-		servers: r.Addresses(PropServers, 80), hash: r.Choice(PropSpread, "hash", "hash", "any") == "hash",
+		servers: r.Addresses(PropServers, 80), hash: r.Choice(PropSpread, "hash", "hash", spreadAny) == "hash",
 		client: &http.Client{Transport: &http.Transport{DisableCompression: true, DialContext: (&net.Dialer{Timeout: httpTimeout}).DialContext}, Timeout: httpTimeout},
 	}
 	return c, r.Err()

@@ -2,7 +2,6 @@ package custom
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -222,22 +221,10 @@ func (c *cluster) Clear(ctx context.Context) error {
 
 func (c *cluster) Properties() map[string]string {
 	members := c.All()
-	p := map[string]string{PropProtocol: c.def.Client.Protocol}
-	if program := c.def.clientCommand(); len(program) > 0 {
-		text, err := json.Marshal(program)
-		if err == nil { // strings always can
-			p = map[string]string{PropProgram: string(text)}
-		}
-	}
 	if len(members) == 0 {
-		return p
+		return c.def.clientProperties(templateData{})
 	}
-	for name, text := range c.def.Client.Properties {
-		if value, err := render(text, c.templateData(members[0], members)); err == nil {
-			p[name] = value
-		}
-	}
-	return p
+	return c.def.clientProperties(c.templateData(members[0], members))
 }
 
 func (c *cluster) Stop(ctx context.Context) error { return c.Servers.Stop(ctx) }

@@ -59,10 +59,18 @@ func (d *Database) Commands() []string { return d.def.commands() }
 
 func (d *Database) Capabilities() database.Capabilities {
 	can := d.def.Can
-	return database.Capabilities{
+	c := database.Capabilities{
 		Scan: can.Scan, Resize: len(d.def.Join) > 0, LeaveAbrupt: len(d.def.LeaveAbrupt) > 0, Replication: can.Replication, Restart: can.Restart,
 		MinNodes: can.MinNodes, MaxNodes: can.MaxNodes, Memory: int64(can.Memory),
 	}
+	p, builtin := d.client(d.def.Client.Protocol)
+	if !builtin {
+		c.LazyTables, c.NoLogin, c.UserClient = true, true, true
+		return c
+	}
+	own := p.Capabilities()
+	c.LazyTables, c.NoLogin, c.NeedsUser = own.LazyTables, own.NoLogin, own.NeedsUser
+	return c
 }
 
 func (d *Database) Fixed(nodes []string, _ database.Options) map[string]string {
@@ -76,16 +84,24 @@ func (d *Database) Fixed(nodes []string, _ database.Options) map[string]string {
 }
 
 func (d *Database) Check(nodes int, options database.Options) error {
+	if d.def.noLab != nil {
+		return d.def.noLab
+	}
 	if nodes < d.def.Can.MinNodes {
 		return fmt.Errorf("%w: %d nodes, want at least %d", ErrOption, nodes, d.def.Can.MinNodes)
 	}
-	if p := d.def.Client.Protocol; p != "" {
-		if !isProtocol(d.builtin, p) {
-			return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, database.SpellingHint(p, protocolNames(d.builtin)))
-		}
+	if err := d.checkProtocol(); err != nil {
+		return err
 	}
 	_, err := d.mergeOptions(options)
 	return err
+}
+
+func (d *Database) checkProtocol() error {
+	if p := d.def.Client.Protocol; p != "" && !isProtocol(d.builtin, p) {
+		return fmt.Errorf("%w: client.protocol %s: unknown%s", ErrDefinition, p, database.SpellingHint(p, protocolNames(d.builtin)))
+	}
+	return nil
 }
 
 // mergeOptions returns the defaults, overridden by the given options, which must have the same types.
@@ -281,5 +297,6 @@ func (k *Kind) Describe(path string, text []byte) (database.Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	return New(d, k.builtin), nil
+	db := New(d, k.builtin)
+	return db, db.checkProtocol()
 }

@@ -28,7 +28,7 @@ client: {protocol: redis}
 
 func TestMistakes(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"nothing":                      {"name: demo\n", "server is missing"},
+		"nothing":                      {"name: demo\n", "client is missing"},
 		"a key":                        {minimalDefinition + "optoins: {}\n", `did you mean "options"?`},
 		"a template":                   {strings.Replace(minimalDefinition, "echo 0", `echo {{.Adr}}`, 1), "there is no .Adr"},
 		"an option":                    {strings.Replace(minimalDefinition, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `there is no "prot"`},
@@ -61,7 +61,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(minimalDefinition + "form: [{run: 'a {{addrs .Members \",\"}}'}]\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		d, err := Parse("/dir/mydb.yaml", text)
-		if err == nil && (d.Name == "" || d.Server.Start == "" || d.Count == "") {
+		if err == nil && d.noLab == nil && (d.Name == "" || d.Server.Start == "" || d.Count == "") {
 			t.Fatalf("accepted %+v", d)
 		}
 	})
@@ -92,7 +92,7 @@ func TestOptionsOfADefinition(t *testing.T) {
 			t.Errorf("options %v of %d nodes: %v, want %q", test.given, test.nodes, err, test.want)
 		}
 	}
-	want := database.Capabilities{Scan: true, MinNodes: 2, MaxNodes: 5, Memory: 1 << 20}
+	want := database.Capabilities{Scan: true, LazyTables: true, MinNodes: 2, MaxNodes: 5, Memory: 1 << 20}
 	if d := cmp.Diff(want, db.Capabilities()); d != "" {
 		t.Error(d)
 	}

@@ -13,7 +13,8 @@ import (
 	"skerry/internal/base/unit"
 )
 
-// Definition is the file of a custom database. Strings are templates (see templateData).
+// Definition is the file of a custom database. Strings are templates (see templateData). A lab needs server, count and
+// clear. A cluster that Skerry did not start needs the client only.
 type Definition struct {
 	// Name of the database; records and reports call it exec:NAME.
 	Name string `yaml:"name" jsonschema:"required,pattern=^[a-z][a-z0-9-]*$"`
@@ -26,7 +27,7 @@ type Definition struct {
 	// Options are the settings under database.options, with their defaults.
 	Options map[string]any `yaml:"options"`
 	// Server is the process on each node.
-	Server Server `yaml:"server" jsonschema:"required"`
+	Server Server `yaml:"server"`
 	// Form makes one cluster of the running servers. Steps run on the first node by default.
 	Form []Step `yaml:"form"`
 	// Ready is a command that succeeds on a member once the cluster serves, server.up by default.
@@ -44,14 +45,15 @@ type Definition struct {
 	Fixed []int `yaml:"fixed"`
 	// Count prints the number of rows as whole numbers, which are added up. Clear empties the table. Both run on the
 	// first member.
-	Count string `yaml:"count" jsonschema:"required"`
-	Clear string `yaml:"clear" jsonschema:"required"`
+	Count string `yaml:"count"`
+	Clear string `yaml:"clear"`
 	// Client is how the load driver talks to it.
 	Client Client `yaml:"client" jsonschema:"required"`
 	// Timeout bounds a start, a change of membership, and the repair after a join that failed.
 	Timeout unit.Duration `yaml:"timeout" jsonschema:"default=2m"`
 
-	dir string // that paths are relative to
+	dir   string // that paths are relative to
+	noLab error  // why no lab can start it; nil if it has server, count and clear
 }
 
 // Install locates the programs: in --from, in the installation of a built-in database, or in PATH.
@@ -133,7 +135,7 @@ func (Client) Alternatives() [][]string { return [][]string{{"protocol", "progra
 var ErrDefinition = errors.New("invalid database definition")
 
 // Parse reads the text of a definition file. Paths are relative to the folder of path. Errors in the text are
-// strict.Problems.
+// strict.Problems. Database.Check reports the keys that a lab needs.
 func Parse(path string, text []byte) (Definition, error) {
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
@@ -146,9 +148,21 @@ func Parse(path string, text []byte) (Definition, error) {
 	d := Definition{dir: dir}
 	problems := strict.Decode(root, &d, "")
 	if len(problems) == 0 {
-		problems = d.check(root)
+		problems, d.noLab = d.check(root), d.checkLab(root)
 	}
 	return d, problems.Sorted().AsError()
+}
+
+// checkLab returns an error if a key that a lab needs is missing.
+func (d Definition) checkLab(root *strict.Node) error {
+	var missing strict.Problems
+	for _, key := range []string{"server", "count", "clear"} {
+		if n := root.Get(key); n == nil || n.Kind == strict.Null {
+			missing = append(missing, strict.Problem{Pos: root.Pos, Message: key + " is missing",
+				Hint: "a lab needs it; a cluster that Skerry did not start (database.cluster) needs the client only", Err: ErrDefinition})
+		}
+	}
+	return missing.Sorted().AsError()
 }
 
 // check finds errors that decoding cannot find.

@@ -3,6 +3,8 @@ package custom
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -44,10 +46,11 @@ func (h *httpRecords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet:
 		if table := r.URL.Path; strings.Count(table, "/") == 1 {
-			var found []map[string]any
-			for path, row := range h.rows {
-				if key := strings.TrimPrefix(path, table+"/"); key >= r.FormValue("start") {
-					found = append(found, map[string]any{"key": key, "values": row})
+			found := []map[string]any{}
+			for _, path := range slices.Sorted(maps.Keys(h.rows)) {
+				key, of := strings.CutPrefix(path, table+"/")
+				if of && key >= r.FormValue("start") && fmt.Sprint(len(found)) != r.FormValue("count") {
+					found = append(found, map[string]any{"key": key, "values": h.rows[path]})
 				}
 			}
 			_ = json.NewEncoder(w).Encode(found) // as above
@@ -82,17 +85,22 @@ func (h *httpRecords) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// httpServers starts servers and opens a client of them.
-func httpServers(t *testing.T, n int, spread string) (load.Client, []*httpRecords) {
+// startHTTP starts servers, and returns their addresses.
+func startHTTP(t *testing.T, n int) (addrs []string, all []*httpRecords) {
 	t.Helper()
-	var addrs []string
-	var all []*httpRecords
 	for range n {
 		h := &httpRecords{rows: make(map[string]map[string][]byte)}
 		s := httptest.NewServer(h)
 		t.Cleanup(s.Close)
 		all, addrs = append(all, h), append(addrs, strings.TrimPrefix(s.URL, "http://"))
 	}
+	return addrs, all
+}
+
+// httpServers starts servers and opens a client of them.
+func httpServers(t *testing.T, n int, spread string) (load.Client, []*httpRecords) {
+	t.Helper()
+	addrs, all := startHTTP(t, n)
 	c, err := Open(t.Context(), builtins{}, map[string]string{PropProtocol: HTTPKV, PropServers: strings.Join(addrs, ","), PropSpread: spread})
 	if err != nil {
 		t.Fatal(err)

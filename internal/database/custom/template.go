@@ -1,6 +1,7 @@
 package custom
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,6 +22,8 @@ type Peer struct {
 	Addr  string // its IPv4 address
 	Dir   string // the database's own directory on it
 	Index int    // its place among the nodes that formed the cluster, from 0; later ones follow
+
+	port string // of a server that Skerry did not start: it replaces the port in hostports
 }
 
 // templateData is what templates may name. Fields of the current node are named directly: {{.Addr}}, {{.Dir}}.
@@ -53,7 +56,7 @@ var functions = template.FuncMap{
 	"hostports": func(peers []Peer, port any, separator string) string {
 		var list []string
 		for _, p := range peers {
-			list = append(list, net.JoinHostPort(p.Addr, fmt.Sprint(port)))
+			list = append(list, net.JoinHostPort(p.Addr, cmp.Or(p.port, fmt.Sprint(port))))
 		}
 		return strings.Join(list, separator)
 	},

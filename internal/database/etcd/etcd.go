@@ -42,7 +42,7 @@ func (*Etcd) Name() string { return Name }
 
 func (*Etcd) Capabilities() database.Capabilities {
 	return database.Capabilities{Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
-		LazyTables: true, MinNodes: 1, Memory: memory}
+		LazyTables: true, NeedsUser: true, MinNodes: 1, Memory: memory}
 }
 
 func (*Etcd) Check(_ int, options database.Options) error {

@@ -157,6 +157,11 @@ func (c *Cluster) makeTable(ctx context.Context, table string) (err error) {
 		return c.explainRefusal(fmt.Errorf("connect to %s: %w", strings.Join(c.servers, ", "), err))
 	}
 	defer func() { err = errors.Join(err, client.Close()) }()
+	if c.database.External.Capabilities().UserClient {
+		if err := checkSeparation(ctx, client, table); err != nil {
+			return fmt.Errorf("use tables at %s: %w", strings.Join(c.servers, ", "), err)
+		}
+	}
 	if lazy {
 		if err := c.claimTable(properties); err != nil {
 			return err
@@ -210,10 +215,33 @@ func (c *Cluster) claimTable(properties map[string]string) error {
 	})
 }
 
+// checkSeparation refuses a client of the user's that does not keep tables apart: dropping its table would drop the user's
+// records. Therefore it runs before the table's name is recorded. The key of its record is the random name.
+func checkSeparation(ctx context.Context, client load.Client, table string) error {
+	other := table + "_other"
+	if err := client.Insert(ctx, table, table, probeRecord()); err != nil {
+		return err
+	}
+	_, err := client.Read(ctx, other, table, nil, nil)
+	if deleteErr := client.Delete(ctx, table, table); deleteErr != nil {
+		return fmt.Errorf("delete record %s: %w", table, deleteErr)
+	}
+	switch {
+	case errors.Is(err, load.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read a record that does not exist from table %s: %w, want not found", other, err)
+	}
+	return advice.With(fmt.Errorf("the clients do not keep tables apart: a record of table %s is in table %s, too", table, other),
+		"store each record under the table of its request")
+}
+
+func probeRecord() []load.Field { return []load.Field{{Name: "field0", Value: []byte("skerry")}} }
+
 // writeRecord writes a record and deletes it again.
 func writeRecord(ctx context.Context, client load.Client, table string) error {
 	const key = "user0"
-	if err := client.Insert(ctx, table, key, []load.Field{{Name: "field0", Value: []byte("skerry")}}); err != nil {
+	if err := client.Insert(ctx, table, key, probeRecord()); err != nil {
 		return err
 	}
 	return client.Delete(ctx, table, key)

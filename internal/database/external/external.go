@@ -165,13 +165,20 @@ func New(d database.Database, s ClusterSpec, dir string) (*Database, error) {
 		return nil, advice.With(fmt.Errorf("%w: %s on a cluster that Skerry did not start", database.ErrUnsupported, d.Name()),
 			"let Skerry start it: remove cluster, and give a topology")
 	}
+	if can := e.Capabilities(); can.UserClient && !can.Scan {
+		return nil, advice.With(fmt.Errorf("%w: a trial on a cluster that Skerry did not start counts and drops its table by scans, "+
+			"and clients of %s have none", database.ErrUnsupported, d.Name()), "implement scans, and write can: {scan: true}")
+	}
 	if !filepath.IsAbs(s.Dir) {
 		s.Dir = filepath.Join(dir, s.Dir)
 	}
 	return &Database{External: e, spec: s}, nil
 }
 
-var _ database.Configurable = (*Database)(nil)
+var (
+	_ database.Configurable = (*Database)(nil)
+	_ database.Scripted     = (*Database)(nil)
+)
 
 // Capabilities implements database.Database: members are not Skerry's to start, stop or read one by one.
 func (d *Database) Capabilities() database.Capabilities {
@@ -207,14 +214,27 @@ func (d *Database) CheckAccess() map[string]error {
 	if key, err := database.CheckAccess(d.spec.Property(d.spec.Dir)); err != nil {
 		mistakes[key] = err
 	}
+	user := d.spec.User
 	for name, value := range d.spec.Properties {
 		err := RefusePassword(name, value)
-		if d.spec.User != "" && (strings.HasSuffix(name, ".user") || strings.HasSuffix(name, ".username")) {
-			err = advice.With(fmt.Errorf("the user is given twice"), "remove it: cluster.user applies")
+		if strings.HasSuffix(name, ".user") || strings.HasSuffix(name, ".username") {
+			user = value
+			if d.spec.User != "" {
+				err = advice.With(fmt.Errorf("the user is given twice"), "remove it: cluster.user applies")
+			}
 		}
 		if err != nil {
 			mistakes["properties."+name] = err
 		}
+	}
+	for name, value := range d.ServerProperties([]string{"server:1"}, tablePrefix) { // those of a custom database are the user's
+		if err := RefusePassword(name, value); err != nil && d.spec.Properties[name] == "" {
+			mistakes["properties"] = fmt.Errorf("property %s of %s: %w", name, d.Name(), err)
+		}
+	}
+	if d.External.Capabilities().NeedsUser && d.spec.Password != (database.PasswordSpec{}) && user == "" && mistakes["password"] == nil {
+		mistakes["password"] = advice.With(fmt.Errorf("clients of %s log in with a user: a password alone has no effect", d.Name()),
+			"give user: NAME, or remove password")
 	}
 	return mistakes
 }
@@ -248,6 +268,15 @@ func (d *Database) clientProperties(servers []string, table string) map[string]s
 	maps.Copy(properties, d.tableProperties(servers, table))
 	properties[database.PropAccess] = d.spec.Property(d.spec.Dir)
 	return properties
+}
+
+// Commands implements database.Scripted: of a custom database, the client's program is all that runs.
+func (d *Database) Commands() []string {
+	s, ok := d.External.(database.Scripted)
+	if !ok {
+		return nil
+	}
+	return slices.DeleteFunc(s.Commands(), func(line string) bool { return !strings.HasPrefix(line, "client.program: ") })
 }
 
 // Find implements database.Database: nothing is installed.

@@ -111,7 +111,11 @@ func dropRemains(ctx context.Context, c *journal.LockedDir, databases map[string
 	if ok, err := c.ReadRecord(intentFile, &i); err != nil || !ok { // without a record, it died before it had a table, or after
 		return "", err
 	}
-	d, ok := databases[i.Database].(database.External)
+	name := i.Database
+	if strings.HasPrefix(name, database.Exec+":") && databases[name] == nil { // its clients read all settings from their properties
+		name = database.Exec
+	}
+	d, ok := databases[name].(database.External)
 	if !ok {
 		return "", fmt.Errorf("drop a table of %s: %w", i.Database, database.ErrUnknown)
 	}

@@ -43,7 +43,7 @@ var _ database.Database = (*FerretDB)(nil)
 func (*FerretDB) Name() string { return Name }
 
 func (*FerretDB) Capabilities() database.Capabilities {
-	return database.Capabilities{Scan: true, Restart: true, LazyTables: true, MinNodes: 1, MaxNodes: 1, Memory: memory}
+	return database.Capabilities{Scan: true, Restart: true, LazyTables: true, NeedsUser: true, MinNodes: 1, MaxNodes: 1, Memory: memory}
 }
 
 func (*FerretDB) Check(_ int, given database.Options) error {

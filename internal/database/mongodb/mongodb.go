@@ -71,7 +71,7 @@ func (*MongoDB) Name() string { return Name }
 func (*MongoDB) Capabilities() database.Capabilities {
 	return database.Capabilities{
 		Scan: true, Resize: true, LeaveAbrupt: true, Replication: true, Restart: true,
-		LazyTables: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory,
+		LazyTables: true, NeedsUser: true, MinNodes: 1, MaxNodes: maxMembers, Memory: memory,
 	}
 }
 

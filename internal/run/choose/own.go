@@ -69,9 +69,14 @@ func (n Needs) ownCandidate(o Considered) (Candidate, error) {
 	if cluster.Dir, err = filepath.Abs(filepath.Join(n.dir, cluster.Dir)); err != nil {
 		return Candidate{}, fmt.Errorf("resolve the folder of %s: %w", o.Name, err)
 	}
+	if d.Exec != "" && !filepath.IsAbs(d.Exec) {
+		if d.Exec, err = filepath.Abs(filepath.Join(n.dir, d.Exec)); err != nil {
+			return Candidate{}, fmt.Errorf("resolve the definition of %s: %w", o.Name, err)
+		}
+	}
 	d.Cluster = &cluster
 	return Candidate{
-		Database: d.Name, Version: external.UnknownVersion, Own: o.Name, Location: cluster.String(), Commands: cluster.Commands(), own: &d,
+		Database: d.Label(), Version: external.UnknownVersion, Own: o.Name, Location: cluster.String(), Commands: cluster.Commands(), own: &d,
 		Choice: database.Choice{Name: "as it is", GivesUp: "not known: " + hiddenChoices},
 	}, nil
 }
@@ -179,7 +184,7 @@ func (c *Contest) FirstCommand() string {
 	for _, x := range c.Candidates {
 		used := x.Commands
 		if x.own != nil {
-			used = append(slices.Clone(used), x.own.Cluster.Secret())
+			used = append(slices.Clone(used), x.own.Exec, x.own.Cluster.Secret())
 		}
 		for _, line := range used {
 			if line != "" {

@@ -127,6 +127,9 @@ func newDispatcher(c Config) (*dispatcher, error) {
 		return nil, advice.With(fmt.Errorf("%w for %s: events run commands on the machine that runs skerry, and an engine can kill a task "+
 			"before the undo runs (%s)", executor.ErrUnavailable, c.Experiment.Name, all[0]), "remove --on, or the command events")
 	}
+	if err := checkClusters(c.Experiment, c.On); err != nil {
+		return nil, err
+	}
 	if c.pace == nil {
 		c.pace = newPace()
 	}

@@ -335,3 +335,22 @@ func TestCommandEventsNeedThisMachine(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// An engine that chooses another machine or pod after a kill would leave the table of the killed task.
+func TestClustersOfTheUserNeedMachinesFile(t *testing.T) {
+	for _, tt := range []struct{ cluster, on, want string }{
+		{`["10.0.0.1:6379"]`, "slurm", "would leave its table on the cluster (10.0.0.1:6379)"},
+		{`["10.0.0.1:6379"]`, "kubernetes", "would leave its table on the cluster (10.0.0.1:6379)"},
+		{"{servers_from: ./list.sh}", "machines.yaml", "commands of a cluster run on the machine that runs skerry (servers_from: ./list.sh)"},
+	} {
+		text := "name: x\ndatabase: {name: redis, cluster: " + tt.cluster + "}\nworkload: a\n"
+		e, err := experiment.Parse("x.yaml", []byte(text), nil, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Run(t.Context(), Config{Config: runner.Config{Experiment: e}, On: tt.on})
+		if !errors.Is(err, executor.ErrUnavailable) || !strings.Contains(err.Error(), tt.want) || advice.Of(err) == "" {
+			t.Errorf("%s on %s: %v, want %q", tt.cluster, tt.on, err, tt.want)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/experiment"
 	"skerry/internal/run/executor"
 	"skerry/internal/run/executor/kubernetes"
 	"skerry/internal/run/executor/slurm"
@@ -60,7 +61,7 @@ func Open(on string, o Options, home executor.RunDirectory) (executor.Executor, 
 			return k.Open(where, o, home)
 		}
 	}
-	if ext := filepath.Ext(on); ext == ".yaml" || ext == ".yml" {
+	if isMachinesFile(on) {
 		if o.Results != "" {
 			return nil, fmt.Errorf("invalid --results %q: machines with SSH return results over their connections", o.Results)
 		}
@@ -70,6 +71,30 @@ func Open(on string, o Options, home executor.RunDirectory) (executor.Executor, 
 		fmt.Errorf("%w: --on %s", executor.ErrUnavailable, cmp.Or(on, `""`)), "use one of: %s",
 		strings.Join(Names(), ", "),
 	)
+}
+
+func isMachinesFile(on string) bool {
+	ext := filepath.Ext(on)
+	return ext == ".yaml" || ext == ".yml"
+}
+
+// checkClusters refuses what a killed task could leave on a cluster that Skerry did not start. The name of a table, and a
+// command that Skerry must run, are on the disk of the task's machine, where the next task cleans up. Other engines choose
+// another machine or a new pod for that task. Commands such as kubectl belong to the machine of the user.
+func checkClusters(e experiment.Experiment, on string) error {
+	for _, c := range e.Plan() {
+		k := c.Experiment.Database.Cluster
+		switch {
+		case k == nil:
+		case !isMachinesFile(on):
+			return advice.With(fmt.Errorf("%w for %s: a killed task would leave its table on the cluster (%s)",
+				executor.ErrUnavailable, e.Name, k), "give a machines file: --on machines.yaml")
+		case len(k.Commands()) > 0:
+			return advice.With(fmt.Errorf("%w for %s: commands of a cluster run on the machine that runs skerry (%s)",
+				executor.ErrUnavailable, e.Name, k.Commands()[0]), "start the cluster yourself and give its servers, or remove --on")
+		}
+	}
+	return nil
 }
 
 // Names lists the values of --on.

@@ -85,6 +85,8 @@ type Batch struct {
 	Tasks []Task
 	// Rerun also measures trials that have a suspect result.
 	Rerun bool
+	// NoLab means that all tasks drive clusters that Skerry did not start: they need no rights, and the machine's network.
+	NoLab bool
 	// ExpectedTime of the longest task; 0 if unknown.
 	ExpectedTime time.Duration
 	// MemoryBytes is the memory limit of the largest lab's nodes; 0 for no limit.

@@ -40,6 +40,8 @@ func planTrials(e experiment.Experiment) []record.Planned {
 func taskKey(spread string, c experiment.Cell, cell int) string {
 	footing := c.Experiment.ClusterKey()
 	switch {
+	case c.Experiment.Database.Cluster != nil: // at the same time, they would disturb each other
+		return "clusters of the user"
 	case spread == experiment.SpreadRepetition:
 		return fmt.Sprint(c.Repetition)
 	case spread == experiment.SpreadCell && footing != "":

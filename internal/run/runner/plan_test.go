@@ -51,6 +51,22 @@ func TestPlanNumbersCellsEquallyInEveryRepetition(t *testing.T) {
 	}
 }
 
+// Trials on clusters that Skerry did not start never run at the same time: they are one task of an engine.
+func TestClustersOfTheUserAreOneTask(t *testing.T) {
+	for _, spread := range []string{"trial", "repetition", "cell"} {
+		text := "name: x\ndatabase: {name: redis, cluster: [\"10.0.0.1:6379\"]}\nworkload: a\nrepetitions: 2\nmatrix: {workload: [a, c]}\n"
+		e, err := experiment.Parse("x.yaml", []byte(text), []string{"spread=" + spread}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range planTrials(e) {
+			if p.Task != 1 {
+				t.Errorf("spread %s: trial %d is of task %d, want 1", spread, p.ID, p.Task)
+			}
+		}
+	}
+}
+
 // A shared cluster is prepared for the largest scale of its trials and for each workload once; a cluster of one trial
 // for none.
 func TestSharing(t *testing.T) {

@@ -96,7 +96,7 @@ func (e *Executor) Submit(_ context.Context, b executor.Batch) (executor.Submiss
 		p := free[i]
 		p.busy = true
 		e.status[t.ID] = executor.Status{State: executor.Running, Machine: p.Name}
-		e.tasks.Go(func() { e.runTask(p, t, b.Rerun) })
+		e.tasks.Go(func() { e.runTask(p, t, b) })
 	}
 	return b.Submission(e.file, n), nil
 }
@@ -110,8 +110,8 @@ func (e *Executor) freeWorkers(avoid []string) (freeWorkers []*worker) {
 	return freeWorkers
 }
 
-func (e *Executor) runTask(p *worker, t executor.Task, again bool) {
-	state, output, err := e.execTask(p, t, again)
+func (e *Executor) runTask(p *worker, t executor.Task, b executor.Batch) {
+	state, output, err := e.execTask(p, t, b)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.busy = false
@@ -158,7 +158,7 @@ func (e *Executor) LastOutput(_ string, _ executor.Submission, task int) string 
 // Print writes the command of each task.
 func (e *Executor) Print(w io.Writer, b executor.Batch) (string, error) {
 	for _, t := range b.Tasks {
-		if _, err := fmt.Fprintf(w, "%s\n", taskLine("skerry", false, t, b.Rerun)); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\n", taskLine("skerry", false, t, b)); err != nil {
 			return "", err
 		}
 	}

@@ -76,10 +76,13 @@ func exitCode(err error) int {
 
 // taskLine returns the command of a task. The plan arrives on standard input, which stays open until the
 // task is cancelled; results leave on standard output.
-func taskLine(program string, sudo bool, t executor.Task, again bool) string {
+func taskLine(program string, sudo bool, t executor.Task, b executor.Batch) string {
 	line := program + " agent task --only " + executor.FormatTrials(t.Trials)
-	if again {
+	if b.Rerun {
 		line += " --suspect"
+	}
+	if b.NoLab {
+		line += " --no-lab"
 	}
 	if sudo {
 		line = "sudo -n " + line
@@ -91,7 +94,7 @@ func taskLine(program string, sudo bool, t executor.Task, again bool) string {
 const taskEndTimeout = 90 * time.Second
 
 // execTask runs one task on a machine and returns its final state and the end of its output.
-func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.State, string, error) {
+func (e *Executor) execTask(p *worker, t executor.Task, b executor.Batch) (executor.State, string, error) {
 	plan, err := e.home.PackPlan(t.Trials)
 	if err != nil {
 		return executor.Failed, "", err
@@ -104,7 +107,7 @@ func (e *Executor) execTask(p *worker, t executor.Task, again bool) (executor.St
 	if err != nil {
 		return executor.Failed, "", err
 	}
-	args, err := p.Shell(taskLine(programPath(sum), p.Sudo, t, again))
+	args, err := p.Shell(taskLine(programPath(sum), p.Sudo, t, b))
 	if err != nil {
 		return executor.Failed, "", err
 	}
