@@ -7,7 +7,7 @@ export interface Amount {
   label: string
   /** value is the default. */
   value: string
-  /** number says that the value is sent as a number. */
+  /** number means that the value is sent as a number. */
   number?: boolean
 }
 

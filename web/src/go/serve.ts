@@ -90,7 +90,7 @@ export interface Form {
   workloads: string[]
   offers: Offer[]
   bad_days: Day[]
-  /** starts reports whether this server starts jobs. Folder is where it saves files. */
+  /** starts reports whether this server starts jobs. Folder is the folder of saved files. */
   starts: boolean
   folder: string
 }
@@ -119,7 +119,7 @@ export interface Session {
   runs: string
 }
 
-/** State is how far a run is. */
+/** State is the progress of a run. */
 export type State = (typeof everyState)[number]
 export const everyState = ['running', 'finished', 'interrupted', 'unreadable'] as const
 
