@@ -41,7 +41,7 @@ func TestValidateCommand(t *testing.T) {
 			[]string{quickstart, "--links", "--set",
 				"topology={nodes: [n1, n2], links: [{between: [n1, n2], rtt: 10ms, back: {bandwidth: 5mbit}}]}", "--set", "client=n1", "--set",
 				"database=etcd"}, cli.ExitOK, []string{"n1 > n2       5ms      10ms   unlimited", "n2 > n1       5ms      10ms   5mbit"}, nil},
-		{"an event longer than the trial", []string{quickstart, "--set", "events=[{at: 1s, for: 20s, kill: Pune}]", "--set", "assert=[goodput > 1/s]"},
+		{"too long an event", []string{quickstart, "--set", "events=[{at: 1s, for: 20s, kill: Pune}]", "--set", "assert=[goodput > 1/s]"},
 			cli.ExitOK, []string{"event kill, at 1s for 20s, outlasts the trial of 12s", "asserts goodput > 1/s"}, nil},
 		{"a link by its ends", []string{quickstart, "--set", "events=[{at: 1s, link_down: {of: [Sydnee~Pune]}}]"}, cli.ExitUsage, nil,
 			[]string{`no link matches "Sydnee~Pune"`, `did you mean "Sydney~Pune"?`}},

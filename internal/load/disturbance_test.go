@@ -20,15 +20,15 @@ func TestDisturbance(t *testing.T) {
 		responses int64
 		late      int64
 	}{
-		"nothing":                  {[]look{{}, {}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 0, 0, 0, 0},
-		"short waits":              {[]look{{}, {0, ms}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 0, 0, 0, 0},
-		"ends in a disturbance":    {[]look{{}, {10 * ms, 0}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 10 * ms, 1, 1, 0},
-		"starts in a disturbance":  {[]look{{0, 5 * ms}, {}, {}}, []completion{{5 * ms, 6 * ms, 25 * ms, false}}, 10 * ms, 0, 1, 0},
-		"sent after a disturbance": {[]look{{}, {0, 5 * ms}, {}, {}}, []completion{{5 * ms, 22 * ms, 35 * ms, false}}, 10 * ms, 0, 1, 0},
-		"spans a disturbance":      {[]look{{}, {0, 5 * ms}, {}, {}}, []completion{{5 * ms, 5 * ms, 35 * ms, false}}, 10 * ms, 0, 0, 0},
-		"reported at the end":      {[]look{{}, {}, {0, 25 * ms}}, []completion{{ms, ms, 8 * ms, false}}, 25 * ms, 1, 1, 0},
-		"adjacent disturbances":    {[]look{{0, 5 * ms}, {0, 15 * ms}}, nil, 20 * ms, 0, 0, 0},
-		"woke up late":             {[]look{{}, {}, {0, 15 * ms}}, []completion{{4 * ms, 0, 26 * ms, true}, {ms, 0, 2 * ms, true}}, 15 * ms, 0, 0, 1},
+		"nothing":             {[]look{{}, {}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 0, 0, 0, 0},
+		"short waits":         {[]look{{}, {0, ms}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 0, 0, 0, 0},
+		"ends in one":         {[]look{{}, {10 * ms, 0}}, []completion{{5 * ms, 5 * ms, 15 * ms, false}}, 10 * ms, 1, 1, 0},
+		"starts in one":       {[]look{{0, 5 * ms}, {}, {}}, []completion{{5 * ms, 6 * ms, 25 * ms, false}}, 10 * ms, 0, 1, 0},
+		"sent after one":      {[]look{{}, {0, 5 * ms}, {}, {}}, []completion{{5 * ms, 22 * ms, 35 * ms, false}}, 10 * ms, 0, 1, 0},
+		"spans one":           {[]look{{}, {0, 5 * ms}, {}, {}}, []completion{{5 * ms, 5 * ms, 35 * ms, false}}, 10 * ms, 0, 0, 0},
+		"reported at its end": {[]look{{}, {}, {0, 25 * ms}}, []completion{{ms, ms, 8 * ms, false}}, 25 * ms, 1, 1, 0},
+		"adjacent marks":      {[]look{{0, 5 * ms}, {0, 15 * ms}}, nil, 20 * ms, 0, 0, 0},
+		"woke up late":        {[]look{{}, {}, {0, 15 * ms}}, []completion{{4 * ms, 0, 26 * ms, true}, {ms, 0, 2 * ms, true}}, 15 * ms, 0, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShard()

@@ -106,7 +106,7 @@ func TestToken(t *testing.T) {
 	name := b.run("x", true)
 	for _, path := range []string{"/api/runs", "/api/session", "/metrics", "/assets/a.js", "/runs/" + name + "/report", "/api/runs/" + name} {
 		for who, headers := range map[string][]string{
-			"without": nil, "a wrong token": {"Authorization: Bearer 0123456789abcdef0124"}, "half of the token": {"Authorization: Bearer " + token[:8]},
+			"without": nil, "a wrong token": {"Authorization: Bearer 0123456789abcdef0124"}, "half a token": {"Authorization: Bearer " + token[:8]},
 			"a wrong cookie":      {"Cookie: " + b.server.cookieName() + "=x"},
 			"the token as cookie": {"Cookie: " + b.server.cookieName() + "=" + token}, "another scheme": {"Authorization: Basic " + token},
 		} {

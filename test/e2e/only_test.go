@@ -41,7 +41,7 @@ func TestOnlyMeasuresSelectedTrials(t *testing.T) {
 		t.Fatalf("complete %v, %d trials", s.Complete, len(s.Trials))
 	}
 	if now := result(t, dir, last); now.Attempt == "" || now.Attempt != first.Attempt || now.Goodput != first.Goodput {
-		t.Errorf("the result of trial %d changed from %s with %g ops/s to %s with %g", last, first.Attempt, first.Goodput, now.Attempt, now.Goodput)
+		t.Errorf("the result of trial %d changed: %s with %g ops/s, now %s with %g", last, first.Attempt, first.Goodput, now.Attempt, now.Goodput)
 	}
 	if text := b.run(2, "run", "--resume", dir, "--only", "x").stderr.String(); !strings.Contains(text, "invalid trials") {
 		t.Error(text)

@@ -28,22 +28,22 @@ client: {protocol: redis}
 
 func TestMistakes(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
-		"nothing":                      {"name: demo\n", "client is missing"},
-		"a key":                        {minimalDefinition + "optoins: {}\n", `did you mean "options"?`},
-		"a template":                   {strings.Replace(minimalDefinition, "echo 0", `echo {{.Adr}}`, 1), "there is no .Adr"},
-		"an option":                    {strings.Replace(minimalDefinition, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `there is no "prot"`},
-		"a brace":                      {strings.Replace(minimalDefinition, "echo 0", `"echo {{.Addr"`, 1), "unclosed action"},
-		"an empty step":                {minimalDefinition + "form: [{on: first}]\n", "form[0]: a step needs run, until or stop"},
-		"a step with two actions":      {minimalDefinition + "form: [{run: a, until: b}]\n", "exclude each other"},
-		"a stop":                       {minimalDefinition + "form: [{stop: true}]\n", "stop is allowed in leave only"},
-		"a place":                      {minimalDefinition + "form: [{run: a, on: all}]\n", `"all" is not one of node, first, other, each`},
-		"no leave":                     {minimalDefinition + "join: [{run: a}]\n", "join and leave need each other"},
-		"no client":                    {strings.Replace(minimalDefinition, "{protocol: redis}", "{properties: {a: b}}", 1), "want a protocol or a program"},
-		"two clients":                  {strings.Replace(minimalDefinition, "{protocol: redis}", "{protocol: redis, program: [a]}", 1), "exclude each other"},
-		"a pattern":                    {minimalDefinition + "install: {pattern: v1}\n", "one group"},
-		"nodes":                        {minimalDefinition + "can: {min_nodes: 3, max_nodes: 2}\n", "below min_nodes"},
-		"a file outside the directory": {strings.Replace(minimalDefinition, "{start", "{files: {../x: y}, start", 1), "not below the node's directory"},
-		"a name":                       {strings.Replace(minimalDefinition, "demo", "De mo", 1), "does not match"},
+		"nothing":        {"name: demo\n", "client is missing"},
+		"a key":          {minimalDefinition + "optoins: {}\n", `did you mean "options"?`},
+		"a template":     {strings.Replace(minimalDefinition, "echo 0", `echo {{.Adr}}`, 1), "there is no .Adr"},
+		"an option":      {strings.Replace(minimalDefinition, "echo 0", `echo {{.Options.prot}}`, 1) + "options: {port: 1}\n", `there is no "prot"`},
+		"a brace":        {strings.Replace(minimalDefinition, "echo 0", `"echo {{.Addr"`, 1), "unclosed action"},
+		"an empty step":  {minimalDefinition + "form: [{on: first}]\n", "form[0]: a step needs run, until or stop"},
+		"two actions":    {minimalDefinition + "form: [{run: a, until: b}]\n", "exclude each other"},
+		"a stop":         {minimalDefinition + "form: [{stop: true}]\n", "stop is allowed in leave only"},
+		"a place":        {minimalDefinition + "form: [{run: a, on: all}]\n", `"all" is not one of node, first, other, each`},
+		"no leave":       {minimalDefinition + "join: [{run: a}]\n", "join and leave need each other"},
+		"no client":      {strings.Replace(minimalDefinition, "{protocol: redis}", "{properties: {a: b}}", 1), "want a protocol or a program"},
+		"two clients":    {strings.Replace(minimalDefinition, "{protocol: redis}", "{protocol: redis, program: [a]}", 1), "exclude each other"},
+		"a pattern":      {minimalDefinition + "install: {pattern: v1}\n", "one group"},
+		"nodes":          {minimalDefinition + "can: {min_nodes: 3, max_nodes: 2}\n", "below min_nodes"},
+		"a file outside": {strings.Replace(minimalDefinition, "{start", "{files: {../x: y}, start", 1), "not below the node's directory"},
+		"a name":         {strings.Replace(minimalDefinition, "demo", "De mo", 1), "does not match"},
 	} {
 		_, err := Parse("/dir/mydb.yaml", []byte(test.text))
 		var ps strict.Problems

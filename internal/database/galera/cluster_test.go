@@ -166,11 +166,11 @@ func TestRefusals(t *testing.T) {
 		do   func() error
 		want error
 	}{
-		"join of a member":            {func() error { _, err := c.Join(t.Context(), nodes[0]); return err }, database.ErrMember},
-		"leave of the last":           {func() error { _, err := c.Leave(t.Context(), nodes[0], database.Graceful); return err }, database.ErrFixed},
-		"leave of a non-member":       {func() error { _, err := c.Leave(t.Context(), nodes[1], database.Graceful); return err }, database.ErrNotMember},
-		"halt of a non-member":        {func() error { return c.Halt(t.Context(), nodes[1], database.Abrupt) }, database.ErrNotMember},
-		"revival of a running member": {func() error { return c.Revive(t.Context(), nodes[0]) }, mysql.ErrRuns},
+		"join of a member":         {func() error { _, err := c.Join(t.Context(), nodes[0]); return err }, database.ErrMember},
+		"leave of the last":        {func() error { _, err := c.Leave(t.Context(), nodes[0], database.Graceful); return err }, database.ErrFixed},
+		"leave, non-member":        {func() error { _, err := c.Leave(t.Context(), nodes[1], database.Graceful); return err }, database.ErrNotMember},
+		"halt, non-member":         {func() error { return c.Halt(t.Context(), nodes[1], database.Abrupt) }, database.ErrNotMember},
+		"revival of a running one": {func() error { return c.Revive(t.Context(), nodes[0]) }, mysql.ErrRuns},
 		"join while another runs": {func() error {
 			_, release, err := c.Hold(nodes[0].Name())
 			if err != nil {

@@ -58,7 +58,7 @@ func TestMeasureSteal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := MeasureSteal(machine, []DriverSecond{tt.s})
 			if math.Abs(got.Share-tt.share) > 1e-9 || got.Left != tt.left || math.Abs(got.Moved-tt.moved) > 0.002 || got.MovedBy != tt.by {
-				t.Errorf("share %g, %d operations left, %s changed by %g; want %g, %d, %s by %g", got.Share, got.Left, got.MovedBy, got.Moved, tt.share, tt.left,
+				t.Errorf("share %g, %d left, %s changed by %g; want %g, %d, %s by %g", got.Share, got.Left, got.MovedBy, got.Moved, tt.share, tt.left,
 					tt.by, tt.moved)
 			}
 			if !near(got.LateLeftP99US, tt.late) || !near(got.LateNotFullP99US, tt.lateNotFull) {

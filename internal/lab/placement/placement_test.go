@@ -81,13 +81,13 @@ func TestPlaceNodesErrors(t *testing.T) {
 		rules    map[string]string
 		advised  bool
 	}{
-		"no machines":                   {},
-		"too little memory":             {machines: one, advised: true},
-		"too many nodes on one machine": {machines: one, rules: map[string]string{"*": "rack-1"}},
-		"an unknown machine":            {machines: one, rules: map[string]string{"*": "rack-2"}, advised: true},
-		"an unknown site":               {machines: one, rules: map[string]string{"Puna": "rack-1"}, advised: true},
-		"two nodes on a whole machine":  {machines: []Machine{{Name: "rack-1", Whole: true}}, rules: map[string]string{"*": "rack-1"}, advised: true},
-		"limits on whole machines":      {machines: []Machine{{Name: "rack-1", Whole: true}, {Name: "rack-2", Whole: true}}, advised: true},
+		"no machines":              {},
+		"too little memory":        {machines: one, advised: true},
+		"too many on a machine":    {machines: one, rules: map[string]string{"*": "rack-1"}},
+		"an unknown machine":       {machines: one, rules: map[string]string{"*": "rack-2"}, advised: true},
+		"an unknown site":          {machines: one, rules: map[string]string{"Puna": "rack-1"}, advised: true},
+		"two on a whole machine":   {machines: []Machine{{Name: "rack-1", Whole: true}}, rules: map[string]string{"*": "rack-1"}, advised: true},
+		"limits on whole machines": {machines: []Machine{{Name: "rack-1", Whole: true}, {Name: "rack-2", Whole: true}}, advised: true},
 	} {
 		_, err := PlaceNodes(cloud, tt.machines, tt.rules)
 		if !errors.Is(err, ErrPlace) || (advice.Of(err) != "") != tt.advised {

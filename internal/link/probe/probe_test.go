@@ -323,7 +323,7 @@ func TestAnalyzeTrainIsCorrectOrDisturbed(t *testing.T) {
 			for ns := int64(10e3); ns < 50e6; ns = ns * 5 / 4 {
 				got := AnalyzeTrain(lost(train(n, bps, time.Microsecond), n*tenth/10, ns), packetBytes)
 				if got.Share >= minShare && got.Even >= minEven && (float64(got.BPS) < 0.99*bps || float64(got.BPS) > 1.01*bps) {
-					t.Errorf("%d packets, %v lost after %d tenths: error of %.2f %% not reported", n, time.Duration(ns), tenth, 100*(float64(got.BPS)/bps-1))
+					t.Errorf("%d packets, %v lost after %d tenths: %.2f %% off, not reported", n, time.Duration(ns), tenth, 100*(float64(got.BPS)/bps-1))
 				}
 			}
 		}

@@ -148,14 +148,14 @@ func TestJudge(t *testing.T) {
 			r.write(Acknowledged, true, "field1")
 			r.put(v)
 		}, nil},
-		"refused, and there":                     {1, func(r *reality) { r.write(Refused, true, "field1") }, []Kind{Unexpected}},
-		"refused, and not":                       {1, func(r *reality) { r.write(Refused, false, "field1") }, nil},
-		"inserted":                               {0, func(r *reality) { r.write(Acknowledged, true, "field0", "field1") }, nil},
-		"an insert is lost":                      {0, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
-		"an insert in doubt, not applied":        {0, func(r *reality) { r.write(InDoubt, false, "field0", "field1") }, nil},
-		"a refused insert, applied":              {0, func(r *reality) { r.write(Refused, true, "field0", "field1") }, []Kind{Unexpected, Unexpected}},
-		"a partial insert":                       {0, func(r *reality) { r.put(r.write(Acknowledged, false, "field0", "field1")[:1]) }, []Kind{Lost}},
-		"a lost write of all fields is one loss": {1, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
+		"refused, and there":              {1, func(r *reality) { r.write(Refused, true, "field1") }, []Kind{Unexpected}},
+		"refused, and not":                {1, func(r *reality) { r.write(Refused, false, "field1") }, nil},
+		"inserted":                        {0, func(r *reality) { r.write(Acknowledged, true, "field0", "field1") }, nil},
+		"an insert is lost":               {0, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
+		"an insert in doubt, not applied": {0, func(r *reality) { r.write(InDoubt, false, "field0", "field1") }, nil},
+		"a refused insert, applied":       {0, func(r *reality) { r.write(Refused, true, "field0", "field1") }, []Kind{Unexpected, Unexpected}},
+		"a partial insert":                {0, func(r *reality) { r.put(r.write(Acknowledged, false, "field0", "field1")[:1]) }, []Kind{Lost}},
+		"a lost write is one loss":        {1, func(r *reality) { r.write(Acknowledged, false, "field0", "field1") }, []Kind{Lost}},
 		"two losses": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field0")
 			r.write(Acknowledged, false, "field1")
@@ -176,12 +176,12 @@ func TestJudge(t *testing.T) {
 			r.write(Acknowledged, true, "field0",
 				"field1")
 		}, nil},
-		"updated concurrently with a write in doubt": {1, func(r *reality) {
+		"updated during a doubtful write": {1, func(r *reality) {
 			r.write(InDoubt, false, "field0")
 			r.write(Acknowledged, true,
 				"field0")
 		}, nil},
-		"an acknowledged write after writes in doubt": {1, func(r *reality) {
+		"acknowledged after doubts": {1, func(r *reality) {
 			r.write(Acknowledged, false, "field0")
 			r.write(InDoubt, false, "field0")
 		}, []Kind{Lost}},

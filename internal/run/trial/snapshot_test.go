@@ -27,7 +27,7 @@ func TestOtherUseExcludesRun(t *testing.T) {
 		"alone": {func(b, a *cpuReading) {
 			b.labs, a.labs = map[*lab.Lab]time.Duration{mine: 0}, map[*lab.Lab]time.Duration{mine: 9 * time.Second}
 		}, 0.6, false, true},
-		"no other programs":      {func(_, a *cpuReading) { a.processes = time.Hour + 9*time.Second }, 0, false, true}, // rounding of the counters
+		"no other programs":      {func(_, a *cpuReading) { a.processes = time.Hour + 9*time.Second }, 0, false, true}, // rounding
 		"other machines":         {func(b, _ *cpuReading) { b.unknown = "the lab is on other machines" }, 0, true, false},
 		"no control groups":      {func(_, a *cpuReading) { a.unknown = "no control group" }, 0, true, false},
 		"a lab that was removed": {func(_, a *cpuReading) { a.labs = map[*lab.Lab]time.Duration{mine: time.Hour} }, 0, true, false},

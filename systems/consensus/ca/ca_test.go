@@ -313,7 +313,7 @@ func TestAnotherAuthority(t *testing.T) {
 		{"only the new authority, which has not signed this certificate", func() { put(at(own, "ca.crt"), 0o644, two) }, false, true, true},
 		{"a new certificate without its key", func() { put(at(own, "aws-1.crt"), 0o644, at(after, "aws-1.crt")) }, false, true, true},
 		{"the key of the new certificate", func() { put(at(own, "aws-1.key"), 0o600, at(after, "aws-1.key")) }, true, false, true},
-		{"a member's certificate instead of an authority's", func() { put(at(own, "ca.crt"), 0o644, two, at(before, "gcp-1.crt")) }, false, false, true},
+		{"a member's instead of an authority's", func() { put(at(own, "ca.crt"), 0o644, two, at(before, "gcp-1.crt")) }, false, false, true},
 		{"nobody", func() { put(at(own, "ca.crt"), 0o644) }, false, false, true},
 	} {
 		step.do()
