@@ -115,7 +115,7 @@ export function usage(c: CPU): Spec[] {
   return [
     panel({ title: 'CPU of the data nodes', unit, t, bin: 1, last: (t.at(-1) ?? 0) + 1, curves, bands: [], height: 230 }),
     {
-      title: 'CPU of the data nodes, distribution over seconds', unit: `share of seconds up to this use, in ${c.unit}`, height: 230,
+      title: 'Distribution of CPU use', unit: `share of seconds up to this use, in ${c.unit}`, height: 230,
       describe: sides.map((s) => `${s.name}: mean ${unit.write(s.of.mean)}, SD ${unit.write(s.of.sd)}`).join('; ') + '.',
       points: c.a.cdf.length,
       option: (x) => cumulative(sides, unit, x),
