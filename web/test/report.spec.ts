@@ -188,3 +188,14 @@ describe('runs that are not as they should be', () => {
     await page.context().close()
   })
 })
+
+test('the page of skerry compare asks for nothing beside itself, and draws the CPU use of both sides', async () => {
+  const path = join(folder.path, 'comparison.html')
+  run('compare', `${stored}:1`, `${stored}:2`, '--html', path)
+  const { page, errors, requests } = await open(path)
+  expect(await page.title()).toBe('Comparison – Skerry')
+  expect((await marks(page)).map((m) => m.title)).toEqual(['CPU of the data nodes', 'Distribution of CPU use'])
+  for (const m of await marks(page)) expect(m.drawn, m.title).toBeGreaterThan(3)
+  expect(await page.locator('table.metrics tbody tr').count()).toBeGreaterThan(5)
+  expect([errors, requests.filter((r) => !r.startsWith('file:') && !r.startsWith('data:'))]).toEqual([[], []])
+})
