@@ -36,8 +36,8 @@ func TestNeedAndLacks(t *testing.T) {
 		"":           {"need": {"skip: needs gone: not found"}, "lacks": {"skip: needs gone: not found"}, "has": nil},
 		"here,other": {"need": {"skip: needs gone: not found"}, "lacks": {"skip: needs gone: not found"}, "has": nil},
 		"root,gone": {
-			"need":  {"fail: needs gone, which SKERRY_REQUIRE says is here: not found"},
-			"lacks": {"fail: needs gone, which SKERRY_REQUIRE says is here: not found"},
+			"need":  {"fail: needs gone, which SKERRY_REQUIRE lists as installed: not found"},
+			"lacks": {"fail: needs gone, which SKERRY_REQUIRE lists as installed: not found"},
 			"has":   nil,
 		},
 	} {
