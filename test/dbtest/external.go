@@ -4,7 +4,9 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/database"
 	"skerry/internal/database/external"
 	"skerry/internal/load"
@@ -90,8 +92,11 @@ func (s *suite) testExternal(t *testing.T, cluster database.Cluster) {
 	}
 }
 
-// externalRows is the number of records in the table.
-const externalRows = 30
+const (
+	// externalRows is the number of records in the table.
+	externalRows = 30
+	countTimeout = time.Minute
+)
 
 // fill inserts records in the table of an external cluster, and counts them.
 func fill(t *testing.T, db database.Database, c database.Cluster) {
@@ -111,7 +116,14 @@ func fill(t *testing.T, db database.Database, c database.Cluster) {
 	if _, err := client.Read(t.Context(), table, "userx", nil, nil); err != nil {
 		t.Error(err)
 	}
-	if n, err := c.Count(t.Context()); err != nil || n != externalRows {
+	// A member without causal reads counts the writes of other members once it has applied them.
+	ctx, cancel := context.WithTimeout(t.Context(), countTimeout)
+	defer cancel()
+	n, err := c.Count(ctx)
+	for err == nil && n < externalRows && linger.For(ctx, 20*time.Millisecond) == nil {
+		n, err = c.Count(ctx)
+	}
+	if err != nil || n != externalRows {
 		t.Errorf("the table has %d records, want %d: %v", n, externalRows, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"skerry/internal/base/linger"
 	"skerry/internal/experiment"
 	"skerry/internal/load"
 )
@@ -43,7 +44,7 @@ func (t table) loadRecords(ctx context.Context, cell experiment.Cell) (load.Resu
 	if err != nil {
 		return loaded, t.env.explain(ctx, fmt.Errorf("load %d records: %w", spec.Workload.InsertCount, err))
 	}
-	count, err := t.env.cluster.Count(ctx)
+	count, err := awaitCount(ctx, t.env.cluster.Count, spec.Workload.InsertCount, countPatience)
 	if err != nil {
 		return loaded, t.env.explain(ctx, fmt.Errorf("count records after the load: %w", t.env.orFailure(err)))
 	}
@@ -52,6 +53,35 @@ func (t table) loadRecords(ctx context.Context, cell experiment.Cell) (load.Resu
 			spec.Workload.InsertCount, t.env.database, count)
 	}
 	return loaded, nil
+}
+
+// countPatience is the time for which the number of records may stay below the number of acknowledged inserts,
+// countPause the time between two counts.
+const (
+	countPatience = 10 * time.Second
+	countPause    = 100 * time.Millisecond
+)
+
+// awaitCount counts until there are want records, and returns the last count. A cluster that Skerry did not start may
+// count at a member that applies writes later than it acknowledges those of other members: a Galera member without
+// wsrep_sync_wait, or a read replica. Therefore a smaller count is final only if it has not grown for patience.
+func awaitCount(ctx context.Context, count func(context.Context) (int64, error), want int64, patience time.Duration) (int64, error) {
+	highest, grown := int64(-1), time.Now()
+	for {
+		n, err := count(ctx)
+		if err != nil || n >= want {
+			return n, err
+		}
+		if n > highest {
+			highest, grown = n, time.Now()
+		}
+		if time.Since(grown) >= patience {
+			return n, nil
+		}
+		if err := linger.For(ctx, countPause); err != nil {
+			return n, err
+		}
+	}
 }
 
 // warmUp drives a new shared cluster with each of its workloads, for length in total, and leaves it empty.
