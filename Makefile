@@ -110,7 +110,7 @@ prose:
 # What setup installed must be there: a test that skips for lack of it fails. Without
 # root, tests that need root skip and the summary lists them.
 ROOT := $(if $(filter 0,$(shell id -u)),root$(comma)tun$(comma))
-REQUIRE = SKERRY_REQUIRE=$(ROOT)$(call listed,$(1)),slurm,docker,git,chromium,ping,front-end
+REQUIRE = SKERRY_REQUIRE=$(ROOT)$(call listed,$(1)),slurm,docker,git,python3,chromium,ping,front-end
 
 # Vet has run before. Nobody debugs what is linked here: without tables for debuggers that takes half as long.
 # Tests that run beside each other mostly wait: four of them where Go would run one a processor.

@@ -4,7 +4,7 @@
 set -eu
 
 # program:package, one each
-tests='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils ping:iputils-ping curl:curl gcc:gcc ld:binutils'
+tests='node:nodejs npm:npm chromium:chromium dig:bind9-dnsutils ping:iputils-ping python3:python3 curl:curl gcc:gcc ld:binutils'
 case "${1:-}" in
 build) wanted='node:nodejs npm:npm' ;;
 demo) wanted='' ;;

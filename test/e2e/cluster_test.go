@@ -443,6 +443,7 @@ func TestOwnDatabaseOnOwnServers(t *testing.T) {
 
 // The program of examples/own is the client of a server that the test starts.
 func TestOwnProgramOnOwnServers(t *testing.T) {
+	testkit.Need(t, testkit.Python)
 	b := newBench(t)
 	example, err := filepath.Abs("../../examples/own")
 	if err != nil {
@@ -452,7 +453,7 @@ func TestOwnProgramOnOwnServers(t *testing.T) {
 	host, port, _ := strings.Cut(addr, ":")
 	server := exec.Command("python3", filepath.Join(example, "kv.py"), "serve", host, port, filepath.Join(t.TempDir(), "rows.log"))
 	if err := server.Start(); err != nil {
-		t.Skipf("no Python: %v", err)
+		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() }) // it may have ended
 	count := func() string {

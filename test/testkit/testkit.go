@@ -120,6 +120,7 @@ var (
 	Dig      = Feature{"dig", hasProgram("dig")}
 	Ping     = Feature{"ping", hasProgram("ping")}
 	Git      = Feature{"git", hasProgram("git")}
+	Python   = Feature{"python3", hasProgram("python3")}
 	DpkgDeb  = Feature{"dpkg-deb", hasProgram("dpkg-deb")}
 	Make     = Feature{"make", hasProgram("make")}
 	Setpriv  = Feature{"setpriv", hasProgram("setpriv")}

@@ -117,6 +117,6 @@ export async function stopAll(): Promise<void> {
 export function needs(): string {
   const missing = process.getuid?.() !== 0 ? 'root' : !existsSync('/dev/net/tun') ? 'tun' : ''
   if (missing && (process.env['SKERRY_REQUIRE'] ?? '').split(',').includes(missing)) throw new Error(
-    `needs ${missing}, which SKERRY_REQUIRE says is here`)
+    `needs ${missing}, which SKERRY_REQUIRE lists as installed`)
   return missing && `needs ${missing}`
 }

@@ -51,9 +51,8 @@ func (s *dispatcher) submit(ctx context.Context) error {
 
 func (s *dispatcher) newBatch(tasks []record.Task) (executor.Batch, error) {
 	b := executor.Batch{
-		Run: s.writer.Run().Name, Dir: s.dir, Number: s.state.Next, Rerun: s.rerun || s.Suspect, NoLab: !s.Experiment.NeedsLab(),
-		Token: s.state.Token,
-		Exe:   s.Exe, Cwd: s.cwd, StateDir: s.StateDir, Exclude: s.health.faulty(),
+		Run: s.writer.Run().Name, Dir: s.dir, Number: s.state.Next, Rerun: s.rerun || s.Suspect,
+		NoLab: !s.Experiment.NeedsLab(), Token: s.state.Token, Exe: s.Exe, Cwd: s.cwd, StateDir: s.StateDir, Exclude: s.health.faulty(),
 	}
 	b.File = b.Path(".tasks")
 	var lines bytes.Buffer
