@@ -232,6 +232,35 @@ func TestResize(t *testing.T) {
 	}
 }
 
+// TestUndoJoin removes a member that already has a vote. For 5 s after it connected, etcd refuses to remove it as long as
+// the others have not found that its process was killed; if it stays listed, etcd refuses every later member.
+func TestUndoJoin(t *testing.T) {
+	nodes := testhost.Loopback(t, 3)
+	c := startCluster(t, New(), nodes[:2], nil)
+	ctx := t.Context()
+	for range 3 {
+		m, err := c.addMember(nodes[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		entry := c.All()[0]
+		peers, err := c.registerMember(ctx, entry, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.startJoined(ctx, entry, m, peers); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.undoJoin(ctx, m); err != nil {
+			t.Fatal(err)
+		}
+		there, err := findListed(ctx, entry, c.options.peerURL(nodes[2]))
+		if err != nil || there != nil {
+			t.Fatalf("the cluster lists %v after the undo, %v", there, err)
+		}
+	}
+}
+
 func TestHaltAndRevive(t *testing.T) {
 	for _, manner := range []database.Manner{database.Graceful, database.Abrupt} {
 		t.Run(manner.String(), func(t *testing.T) {

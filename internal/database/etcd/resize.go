@@ -58,7 +58,7 @@ func (c *cluster) Join(ctx context.Context, node host.Host) (database.Change, er
 			timer.Accept()
 			return c.startJoined(ctx, entry, m, peers)
 		},
-		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, entry, m) },
+		Undo: func(ctx context.Context) error { return c.undoJoin(ctx, m) },
 	})
 }
 
@@ -124,18 +124,15 @@ func (c *cluster) startJoined(ctx context.Context, entry, m *member, peers strin
 	return nil
 }
 
-func (c *cluster) undoJoin(ctx context.Context, entry, m *member) error {
+// undoJoin removes the member of a failed join. etcd may refuse that at first, see isTemporary.
+func (c *cluster) undoJoin(ctx context.Context, m *member) error {
 	if m == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*adminTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 6*adminTimeout)
 	defer cancel()
-	errs := []error{m.Halt(ctx, database.Abrupt)}
-	there, err := findListed(ctx, entry, c.options.peerURL(m.host))
-	if err == nil && there != nil {
-		_, err = entry.admin.MemberRemove(ctx, there.ID)
-	}
-	return errors.Join(append(errs, err, c.dropMember(m))...)
+	halted := m.Halt(ctx, database.Abrupt)
+	return errors.Join(halted, c.removeMember(ctx, m), c.dropMember(m))
 }
 
 // Leave implements database.Cluster:
