@@ -32,19 +32,19 @@ type Access struct {
 	TLS TLSSpec `yaml:"tls" json:"tls,omitzero"`
 }
 
-// PasswordSpec names the place of a password.
+// PasswordSpec names the environment variable or the file with a password.
 type PasswordSpec struct {
 	// Env is an environment variable.
 	Env string `yaml:"env" json:"env,omitempty"`
-	// File is a file, relative to this one. Line ends after the password do not count.
+	// File is the path of a file, relative to the file that names it. Trailing newlines are removed.
 	File string `yaml:"file" json:"file,omitempty"`
 }
 
-// TLSSpec describes encrypted connections. Files are in PEM, and relative to this one.
+// TLSSpec describes encrypted connections. Files are in PEM, with paths relative to the file that names them.
 type TLSSpec struct {
 	// Enabled turns TLS on, as any other key does.
 	Enabled bool `yaml:"enabled" json:"enabled,omitempty"`
-	// CA is a file with the certificates of trusted authorities. The default is those of the system.
+	// CA is a file with the certificates of trusted authorities. The default is the system's authorities.
 	CA string `yaml:"ca" json:"ca,omitempty"`
 	// Certificate is a file with the certificate of the clients.
 	Certificate string `yaml:"certificate" json:"certificate,omitempty"`

@@ -152,10 +152,10 @@ func (w *Testbed) changeMembers(ctx context.Context, p *progress, change func() 
 		return err
 	}
 	defer leave()
-	asked := time.Now()
+	requested := time.Now()
 	done, err := change()
 	if done.Accepted > 0 {
-		p.accept(asked.Add(done.Accepted))
+		p.accept(requested.Add(done.Accepted))
 	}
 	if err != nil {
 		return err

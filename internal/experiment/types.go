@@ -186,9 +186,9 @@ func ShortLabel(label string) string {
 	if !own {
 		return label
 	}
-	file, version, asked := strings.Cut(file, "@")
+	file, version, pinned := strings.Cut(file, "@")
 	short := "exec:" + strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
-	if asked {
+	if pinned {
 		short += "@" + version
 	}
 	return short

@@ -82,8 +82,8 @@ func (s Store) resolveRuntime(ctx context.Context, r Recipe) ([]Package, error) 
 	s.report("%s: %v; fetching one", r.Key(), err)
 	for _, elsewhere := range []bool{false, true} {
 		for release := r.Java.Max; release >= r.Java.Min; release-- {
-			suite, kept := runtimeSuites[release]
-			if !kept {
+			suite, known := runtimeSuites[release]
+			if !known {
 				continue
 			}
 			name := fmt.Sprintf("openjdk-%d-jre-headless", release)

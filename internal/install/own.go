@@ -110,19 +110,19 @@ func ownPackage(ctx context.Context, path string) (Package, error) {
 	if err != nil {
 		return Package{}, fmt.Errorf("reading %s: %w", path, err)
 	}
-	said := strings.Split(string(out), "\n")
-	if len(said) != 3 {
+	fields := strings.Split(string(out), "\n")
+	if len(fields) != 3 {
 		return Package{}, fmt.Errorf("reading %s: dpkg-deb printed %q: want a name, a version and an architecture", path, out)
 	}
 	own, err := command(ctx, "", nil, "dpkg", "--print-architecture")
 	if err != nil {
 		return Package{}, err
 	}
-	if here := strings.TrimSpace(string(own)); said[2] != "all" && said[2] != here {
-		return Package{}, advice.With(fmt.Errorf("%s is of the architecture %s, and this machine is %s: %w", path, said[2], here, ErrNotRunning),
+	if here := strings.TrimSpace(string(own)); fields[2] != "all" && fields[2] != here {
+		return Package{}, advice.With(fmt.Errorf("%s is of the architecture %s, and this machine is %s: %w", path, fields[2], here, ErrNotRunning),
 			"download the package for %s", here)
 	}
-	return Package{Name: said[0], Version: said[1], File: path, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
+	return Package{Name: fields[0], Version: fields[1], File: path, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
 // packageGiven returns the error for an experiment that names a package file, which must be installed first.

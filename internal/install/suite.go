@@ -66,13 +66,13 @@ func aptProxies(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("reading the settings of apt: %w", err)
 	}
-	var kept strings.Builder
+	var lines strings.Builder
 	for line := range strings.Lines(string(out)) {
 		if strings.HasPrefix(strings.ToLower(line), "acquire::http") { // and https
-			kept.WriteString(line)
+			lines.WriteString(line)
 		}
 	}
-	return kept.String(), nil
+	return lines.String(), nil
 }
 
 func writeApt(dir, proxies, mirror, keys, suite string) error {

@@ -292,7 +292,7 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 
 	var once sync.Once
 	var broken error
-	tell := func(m message) {
+	send := func(m message) {
 		if err := enc.Encode(m); err != nil {
 			// The parent is gone: stop, as at the end of in.
 			once.Do(func() { broken = err; cancel() })
@@ -300,17 +300,17 @@ func ServeAgent(ctx context.Context, in io.Reader, out io.Writer, open OpenDatab
 	}
 	if spec.Gated {
 		spec.Spec.Gate = func() {
-			tell(message{Ready: true})
+			send(message{Ready: true})
 			select {
 			case <-goOn:
 			case <-ctx.Done():
 			}
 		}
 	}
-	spec.Spec.Began = func(at time.Time) { tell(message{Began: &at}) }
+	spec.Spec.Began = func(at time.Time) { send(message{Began: &at}) }
 	result, err := Run(ctx, spec.Spec,
 		func(ctx context.Context) (Client, error) { return client(ctx, spec.Properties) },
-		func(i Interval) { tell(message{Interval: &i}) })
+		func(i Interval) { send(message{Interval: &i}) })
 	if broken != nil {
 		return fmt.Errorf("write to the parent: %w", broken)
 	}

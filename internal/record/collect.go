@@ -191,16 +191,16 @@ func (w *Writer) installTrial(dir, final, keepAs string) error {
 		}
 		return w.moveTrial(dir, final)
 	}
-	kept := filepath.Join(w.dir, keepAs)
-	if err := os.MkdirAll(filepath.Dir(kept), 0o755); err != nil {
+	target := filepath.Join(w.dir, keepAs)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	// kept exists if a run was killed between the two renames; the directory at final then came later.
-	if err := os.Rename(final, kept); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
+	// target exists if a run was killed between the two renames; the directory at final then came later.
+	if err := os.Rename(final, target); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTEMPTY) {
 		return err
 	}
 	if err := w.moveTrial(dir, final); err != nil {
-		return errors.Join(err, os.Rename(kept, final))
+		return errors.Join(err, os.Rename(target, final))
 	}
 	return nil
 }

@@ -33,21 +33,24 @@ func (w *world) jump(r *rand.Rand, name string, of ...deploy.State) fault {
 func (w *world) setClock(s deploy.State, by time.Duration) error {
 	w.clocking.Lock()
 	defer w.clocking.Unlock()
-	c := w.clocks[s.PID]
-	err := error(nil)
-	if c == nil {
-		if by == 0 {
-			return nil
-		}
-		if c, err = testkit.OpenClock(s.PID); err == nil {
-			w.clocks[s.PID] = c
-		}
-	}
-	if err == nil {
-		err = c.TrySet(by)
-	}
+	err := w.trySetClock(s.PID, by)
 	if syscall.Kill(s.PID, 0) != nil {
 		return nil
 	}
 	return err
+}
+
+func (w *world) trySetClock(pid int, by time.Duration) error {
+	c := w.clocks[pid]
+	if c == nil {
+		if by == 0 {
+			return nil
+		}
+		var err error
+		if c, err = testkit.OpenClock(pid); err != nil {
+			return err
+		}
+		w.clocks[pid] = c
+	}
+	return c.TrySet(by)
 }

@@ -83,13 +83,13 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// killJoiner lets a node join and kills it when the others know it.
+// killJoiner starts a join and kills the node when data are moving to it.
 func killJoiner(t *testing.T, c *cluster, node host.Host) {
 	t.Helper()
-	say := c.Env.Progress
-	defer func() { c.Env.Progress = say }()
+	report := c.Env.Progress
+	defer func() { c.Env.Progress = report }()
 	c.Env.Progress = func(step string) {
-		say(step)
+		report(step)
 		if strings.HasPrefix(step, "data is moving to") {
 			for _, d := range c.Servers.RunningOn(node.Name()) {
 				if err := syscall.Kill(d.PID(), syscall.SIGKILL); err != nil {

@@ -98,12 +98,12 @@ func (c *cluster) Clear(ctx context.Context) error {
 	fail := func(err error) error {
 		return fmt.Errorf("clearing the table: querying etcd on %s: %w", m.host.Name(), err)
 	}
-	gone, err := m.admin.Delete(ctx, recordKey("", ""), clientv3.WithRange(tableEnd("")))
+	deleted, err := m.admin.Delete(ctx, recordKey("", ""), clientv3.WithRange(tableEnd("")))
 	if err != nil {
 		return fail(err)
 	}
 	// Another client may have compacted further.
-	if _, err := m.admin.Compact(ctx, gone.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+	if _, err := m.admin.Compact(ctx, deleted.Header.Revision, clientv3.WithCompactPhysical()); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
 		return fail(err)
 	}
 	return c.ensureLeader(ctx)

@@ -104,20 +104,20 @@ func tryServer(ctx context.Context, path string, env []string) (err error) {
 	ctx, ended := context.WithCancelCause(ctx)
 	defer ended(nil)
 	cmd := exec.Command(path, p.arguments(o, bind, data, nil)...)
-	var said bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &said, &said
+	var output bytes.Buffer
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &output, &output
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	gone := make(chan struct{})
+	done := make(chan struct{})
 	go func() {
-		defer close(gone)
+		defer close(done)
 		err := cmd.Wait()
-		ended(fmt.Errorf("it ends (%v): %s", err, lastLines(said.Bytes())))
+		ended(fmt.Errorf("it ends (%v): %s", err, lastLines(output.Bytes())))
 	}()
 	defer func() {
 		_ = cmd.Process.Kill() // it may have ended
-		<-gone
+		<-done
 	}()
 	client, err := newDirectClient(new(net.Dialer), addr)
 	if err != nil {

@@ -251,14 +251,14 @@ func (c *Client) endOperation(ctx context.Context, l *link, err error) error {
 	case !errors.As(err, &e):
 		err = lostError(l.addr, err, l.stream.err)
 	default:
-		told := serverError(l.addr, e)
+		answer := serverError(l.addr, e)
 		if e.Number == errRollback && c.stillMember(ctx, l) {
 			return load.Failed("conflict", l.addr, e)
 		}
 		if !needsOtherMember(err) {
-			return told
+			return answer
 		}
-		err = told
+		err = answer
 	}
 	c.drop(l)
 	return err

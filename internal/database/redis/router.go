@@ -101,25 +101,25 @@ func isClusterDisabled(err error) bool {
 func (r *router) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	asked := r.question.Add(1)
+	queryNumber := r.question.Add(1)
 	ranges, err := r.fetchSlotMap(ctx)
 	if err != nil {
 		return err
 	}
-	r.applySlotMap(ranges, asked)
+	r.applySlotMap(ranges, queryNumber)
 	if len(*r.nodes.Load()) == 0 {
 		return load.Failed("clusterdown", r.seeds, errors.New("no node serves any slot"))
 	}
 	return nil
 }
 
-// applySlotMap applies the answer to query number asked, except for slots redirected after the query.
-func (r *router) applySlotMap(ranges []ownedSlots, asked uint32) {
+// applySlotMap applies the answer to a query with its number, except for slots redirected after the query.
+func (r *router) applySlotMap(ranges []ownedSlots, queryNumber uint32) {
 	for _, s := range ranges {
 		n := r.nodeNumber(s.addr)
 		for i := s.from; i <= s.to; i++ {
 			was := r.owner[i].Load() // before moved, so that a concurrent redirect wins
-			if r.moved[i].Load() < asked {
+			if r.moved[i].Load() < queryNumber {
 				r.owner[i].CompareAndSwap(was, n)
 			}
 		}
@@ -260,7 +260,7 @@ func (r *router) fetchSlotMap(ctx context.Context) ([]ownedSlots, error) {
 }
 
 // parseSlotMap parses a reply to CLUSTER SLOTS without masters of unknown address. go-redis rejects null hosts.
-func parseSlotMap(reply any, asked string) (list []ownedSlots, err error) {
+func parseSlotMap(reply any, origin string) (list []ownedSlots, err error) {
 	ranges, ok := reply.([]any)
 	if !ok {
 		return nil, fmt.Errorf("%w: %v", errSlots, reply)
@@ -278,7 +278,7 @@ func parseSlotMap(reply any, asked string) (list []ownedSlots, err error) {
 		if len(f) == 2 {
 			continue
 		}
-		addr, err := parseMasterAddr(f[2], asked)
+		addr, err := parseMasterAddr(f[2], origin)
 		if err != nil {
 			return nil, err
 		}
@@ -290,7 +290,7 @@ func parseSlotMap(reply any, asked string) (list []ownedSlots, err error) {
 }
 
 // parseMasterAddr parses the address in [host, port, id, [name, value, ...]], "" if unknown.
-func parseMasterAddr(node any, asked string) (string, error) {
+func parseMasterAddr(node any, origin string) (string, error) {
 	f, ok := node.([]any)
 	if !ok || len(f) < 2 {
 		return "", fmt.Errorf("%w: %v", errSlots, node)
@@ -308,22 +308,22 @@ func parseMasterAddr(node any, asked string) (string, error) {
 			}
 		}
 	}
-	return resolveEndpoint(host, strconv.FormatInt(port, 10), asked), nil
+	return resolveEndpoint(host, strconv.FormatInt(port, 10), origin), nil
 }
 
 // unnamed is the host of a node that prefers names and announces none.
 const unnamed = "?"
 
-// resolveEndpoint returns the address for host and port in a reply of the node at asked, "" if
+// resolveEndpoint returns the address for host and port in a reply of the node at origin, "" if
 // unknown. A null or empty host means the replying node, which does not know its address.
 // See https://redis.io/docs/latest/commands/cluster-slots/.
-func resolveEndpoint(host, port, asked string) string {
+func resolveEndpoint(host, port, origin string) string {
 	switch host {
 	case unnamed:
 		return ""
 	case "":
 		var err error
-		if host, _, err = net.SplitHostPort(asked); err != nil {
+		if host, _, err = net.SplitHostPort(origin); err != nil {
 			return ""
 		}
 	}

@@ -145,11 +145,11 @@ func sum(path string) (int64, string, error) {
 }
 
 // write prints the lock: the requested coordinates in order, then the others by name.
-func write(w io.Writer, asked []string, jars []install.Jar) error {
+func write(w io.Writer, requested []string, jars []install.Jar) error {
 	rank := func(j install.Jar) int {
-		i := slices.IndexFunc(asked, func(a string) bool { return strings.HasPrefix(j.String()+":", a+":") && j.Classifier == "" })
+		i := slices.IndexFunc(requested, func(a string) bool { return strings.HasPrefix(j.String()+":", a+":") && j.Classifier == "" })
 		if i < 0 {
-			return len(asked)
+			return len(requested)
 		}
 		return i
 	}
@@ -160,7 +160,7 @@ func write(w io.Writer, asked []string, jars []install.Jar) error {
 	for _, j := range jars {
 		total += j.Size
 	}
-	if _, err := fmt.Fprintf(w, "# %d jars, %d bytes: go run ./internal/install/jarlock %s\n", len(jars), total, strings.Join(asked, " ")); err != nil {
+	if _, err := fmt.Fprintf(w, "# %d jars, %d bytes: go run ./internal/install/jarlock %s\n", len(jars), total, strings.Join(requested, " ")); err != nil {
 		return err
 	}
 	for _, j := range jars {

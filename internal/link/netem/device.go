@@ -162,8 +162,8 @@ func (d *device) remove() error {
 	// Without an index, during set-up, the name identifies the device.
 	dev := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: d.index, Name: d.name}}
 	err := d.space.devices.LinkDel(dev)
-	var gone netlink.LinkNotFoundError
-	if err == nil || errors.Is(err, unix.ENODEV) || errors.As(err, &gone) {
+	var notFound netlink.LinkNotFoundError
+	if err == nil || errors.Is(err, unix.ENODEV) || errors.As(err, &notFound) {
 		return nil
 	}
 	return fmt.Errorf("remove device %s: %w", d.name, err)

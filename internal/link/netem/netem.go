@@ -90,7 +90,7 @@ func (e *Engine) Create(ctx context.Context, specs []link.Spec) error {
 }
 
 func (e *Engine) validateNew(specs []link.Spec) error {
-	asked := map[string]bool{}
+	added := map[string]bool{}
 	for _, spec := range specs {
 		err := spec.Validate()
 		if err == nil && spec.B.Path != nil {
@@ -99,10 +99,10 @@ func (e *Engine) validateNew(specs []link.Spec) error {
 		if err != nil {
 			return err
 		}
-		if asked[spec.ID] || e.links[spec.ID] != nil {
+		if added[spec.ID] || e.links[spec.ID] != nil {
 			return fmt.Errorf("%w: %s", link.ErrExists, spec.ID)
 		}
-		asked[spec.ID] = true
+		added[spec.ID] = true
 	}
 	return nil
 }
@@ -194,14 +194,14 @@ func (e *Engine) Stats(ctx context.Context, ids ...string) ([]link.Stats, error)
 func (e *Engine) Remove(_ context.Context, ids ...string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var gone []*wire
+	var removed []*wire
 	for _, id := range ids {
 		if w := e.links[id]; w != nil {
-			gone = append(gone, w)
+			removed = append(gone, w)
 			delete(e.links, id)
 		}
 	}
-	return e.removeLinks(gone)
+	return e.removeLinks(removed)
 }
 
 func (e *Engine) Close() error {

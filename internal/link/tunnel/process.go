@@ -55,14 +55,14 @@ func Start(ctx context.Context, specs []Spec, o Options) (*Tunnels, error) {
 }
 
 func spawn(ctx context.Context, j job, o Options) (*Tunnels, error) {
-	p, said, err := helperproc.Start(ctx, helperproc.Options{
+	p, reply, err := helperproc.Start(ctx, helperproc.Options{
 		Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner, OnStart: o.OnStart,
 	}, j)
 	if err != nil {
 		return nil, err
 	}
 	var a answer
-	if err = json.Unmarshal(said, &a); err == nil && a.Error != "" {
+	if err = json.Unmarshal(reply, &a); err == nil && a.Error != "" {
 		err = errors.New(a.Error)
 	}
 	if err != nil {

@@ -220,10 +220,10 @@ func withPathQueue(l *dataplane.Link, q *link.Quality) *link.Quality {
 	if q == nil || q.Bandwidth == 0 || !l.RealPath() {
 		return q
 	}
-	whole, told := *q, *q
+	whole, effective := *q, *q
 	whole.Latency += l.PathDelay()
-	told.Queue = whole.QueueBytes()
-	return &told
+	effective.Queue = whole.QueueBytes()
+	return &effective
 }
 
 // probePaths measures the paths to other machines until ctx ends. Probes are spread over the interval,

@@ -102,14 +102,14 @@ func spawn(ctx context.Context, o Options) (*process, error) {
 	if len(o.Socket) > maxSocketPath {
 		return nil, fmt.Errorf("socket path %s: %d bytes, want at most %d", o.Socket, len(o.Socket), maxSocketPath)
 	}
-	p, said, err := helperproc.Start(ctx, helperproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
+	p, reply, err := helperproc.Start(ctx, helperproc.Options{Command: o.Command, LogFile: o.LogFile, Env: o.Env, Owned: o.ExitWithOwner},
 		config{Socket: o.Socket, ExitWithOwner: o.ExitWithOwner, Kind: o.Kind})
 	if err != nil {
 		return nil, err
 	}
 	var r ready
-	if err = json.Unmarshal(said, &r); err != nil {
-		err = fmt.Errorf("answer %q: %w", bytes.TrimSpace(said), err)
+	if err = json.Unmarshal(reply, &r); err != nil {
+		err = fmt.Errorf("answer %q: %w", bytes.TrimSpace(reply), err)
 	} else {
 		err = decodeError(r.Error)
 	}

@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-var born = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+var created = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // authority creates a certificate authority with certificates for members and an application.
 func authority(t *testing.T, cluster string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "pki")
-	a, err := Init(dir, cluster, 365, born)
+	a, err := Init(dir, cluster, 365, created)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []Subject{{"aws-1", Member, []string{"127.0.0.1"}}, {"gcp-1", Member, []string{"127.0.0.1", "gcp.example"}}, {"wallet", Application, nil}} {
-		if err := a.Issue(s, 30, born); err != nil {
+		if err := a.Issue(s, 30, created); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -32,15 +32,15 @@ func authority(t *testing.T, cluster string) (dir string) {
 
 func load(t *testing.T, dir, name string) Identity {
 	t.Helper()
-	i, err := Load(filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key"), filepath.Join(dir, "ca.crt"), born)
+	i, err := Load(filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key"), filepath.Join(dir, "ca.crt"), created)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return i
 }
 
-// shake runs a TLS handshake between two peers and returns the error of each side.
-func shake(t *testing.T, server, client *tls.Config) (atServer, atClient error) {
+// runHandshake runs a TLS handshake between two peers and returns the error of each side.
+func runHandshake(t *testing.T, server, client *tls.Config) (atServer, atClient error) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,7 +77,7 @@ func shake(t *testing.T, server, client *tls.Config) (atServer, atClient error) 
 func TestPeers(t *testing.T) {
 	dir, other := authority(t, "hydra"), authority(t, "hydra")
 	at := func(when time.Time) func() time.Time { return func() time.Time { return when } }
-	then, late := at(born.Add(time.Hour)), at(born.Add(31*24*time.Hour))
+	then, late := at(created.Add(time.Hour)), at(created.Add(31*24*time.Hour))
 	aws, gcp, wallet, stranger := load(t, dir, "aws-1"), load(t, dir, "gcp-1"), load(t, dir, "wallet"), load(t, other, "gcp-1")
 	tests := []struct {
 		name           string
@@ -93,11 +93,11 @@ func TestPeers(t *testing.T) {
 		{"no certificate", aws.Server(then, Member), &tls.Config{InsecureSkipVerify: true}, false, "certificate"},
 		{"an expired client", aws.Server(late, Member), gcp.Client(then, Member)(), false, "expired"},
 		{"an expired server", aws.Server(then, Member), gcp.Client(late, Member)(), false, "expired"},
-		{"a clock before the certificate", aws.Server(at(born.Add(-time.Hour)), Member), gcp.Client(then, Member)(), false, "not yet valid"},
+		{"a clock before the certificate", aws.Server(at(created.Add(-time.Hour)), Member), gcp.Client(then, Member)(), false, "not yet valid"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			atServer, atClient := shake(t, tt.server, tt.client)
+			atServer, atClient := runHandshake(t, tt.server, tt.client)
 			err := errors.Join(atServer, atClient)
 			if (err == nil) != tt.ok || err != nil && !strings.Contains(err.Error(), tt.says) {
 				t.Errorf("server: %v\nclient: %v", atServer, atClient)
@@ -107,7 +107,7 @@ func TestPeers(t *testing.T) {
 	t.Run("another cluster of the same authority", func(t *testing.T) {
 		elsewhere := gcp
 		elsewhere.Cluster = "other"
-		_, err := shake(t, aws.Server(then, Member), elsewhere.Client(then, Member)())
+		_, err := runHandshake(t, aws.Server(then, Member), elsewhere.Client(then, Member)())
 		if !errors.Is(err, ErrPeer) {
 			t.Errorf("error %v", err)
 		}
@@ -126,7 +126,7 @@ func TestFiles(t *testing.T) {
 	if err != nil || len(all) != 4 {
 		t.Fatalf("%+v, %v", all, err)
 	}
-	if got := all[2]; got.Name != "gcp-1" || got.Role != Member || got.Cluster != "hydra" || !got.Expires.Equal(born.AddDate(0, 0, 30)) ||
+	if got := all[2]; got.Name != "gcp-1" || got.Role != Member || got.Cluster != "hydra" || !got.Expires.Equal(created.AddDate(0, 0, 30)) ||
 		!slices.Equal(got.Hosts, []string{"gcp.example", "gcp-1", "127.0.0.1"}) {
 		t.Errorf("%+v", got)
 	}
@@ -138,34 +138,34 @@ func TestRefusals(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Init(dir, "hydra", 30, born); !errors.Is(err, ErrExists) {
+	if _, err := Init(dir, "hydra", 30, created); !errors.Is(err, ErrExists) {
 		t.Errorf("creating a second authority: %v", err)
 	}
 	before, _ := os.ReadFile(filepath.Join(dir, "aws-1.key"))
-	if err := a.Issue(Subject{"aws-1", Member, nil}, 30, born); !errors.Is(err, ErrExists) {
+	if err := a.Issue(Subject{"aws-1", Member, nil}, 30, created); !errors.Is(err, ErrExists) {
 		t.Errorf("issuing a second certificate for the same name: %v", err)
 	}
 	if after, _ := os.ReadFile(filepath.Join(dir, "aws-1.key")); string(after) != string(before) {
 		t.Error("a private key was overwritten")
 	}
 	for _, s := range []Subject{{"ca", Member, nil}, {"../x", Member, nil}, {"", Member, nil}} {
-		if err := a.Issue(s, 30, born); !errors.Is(err, ErrSubject) {
+		if err := a.Issue(s, 30, created); !errors.Is(err, ErrSubject) {
 			t.Errorf("%q: %v", s.Name, err)
 		}
 	}
-	if err := a.Issue(Subject{"late", Member, nil}, 30, born.AddDate(2, 0, 0)); !errors.Is(err, ErrExpired) {
+	if err := a.Issue(Subject{"late", Member, nil}, 30, created.AddDate(2, 0, 0)); !errors.Is(err, ErrExpired) {
 		t.Errorf("issuing after the authority has expired: %v", err)
 	}
-	if err := a.Issue(Subject{"long", Member, nil}, 9999, born); err != nil {
+	if err := a.Issue(Subject{"long", Member, nil}, 9999, created); err != nil {
 		t.Error(err)
 	}
 	if i := load(t, dir, "long"); i.Expires().After(a.Expires()) {
 		t.Errorf("the certificate expires at %v, its authority at %v", i.Expires(), a.Expires())
 	}
-	if _, err := Init(filepath.Join(t.TempDir(), "x"), "a cluster", 30, born); !errors.Is(err, ErrSubject) {
+	if _, err := Init(filepath.Join(t.TempDir(), "x"), "a cluster", 30, created); !errors.Is(err, ErrSubject) {
 		t.Errorf("invalid cluster name: %v", err)
 	}
-	if _, err := Init(filepath.Join(t.TempDir(), "x"), "hydra", 0, born); !errors.Is(err, ErrSubject) {
+	if _, err := Init(filepath.Join(t.TempDir(), "x"), "hydra", 0, created); !errors.Is(err, ErrSubject) {
 		t.Errorf("validity of 0 days: %v", err)
 	}
 }
@@ -173,25 +173,25 @@ func TestRefusals(t *testing.T) {
 func TestLoad(t *testing.T) {
 	dir, other := authority(t, "hydra"), authority(t, "hydra")
 	file := func(dir, name string) string { return filepath.Join(dir, name) }
-	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "aws-1.key"), file(dir, "ca.crt"), born.AddDate(0, 2, 0)); !errors.Is(err, ErrExpired) {
+	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "aws-1.key"), file(dir, "ca.crt"), created.AddDate(0, 2, 0)); !errors.Is(err, ErrExpired) {
 		t.Errorf("expired: %v", err)
 	}
-	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "gcp-1.key"), file(dir, "ca.crt"), born); err == nil {
+	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "gcp-1.key"), file(dir, "ca.crt"), created); err == nil {
 		t.Error("the key of another certificate was accepted")
 	}
-	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "aws-1.key"), file(other, "ca.crt"), born); err == nil {
+	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "aws-1.key"), file(other, "ca.crt"), created); err == nil {
 		t.Error("another authority's certificate was accepted")
 	}
 	if err := os.Chmod(file(dir, "aws-1.key"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "aws-1.key"), file(dir, "ca.crt"), born); !errors.Is(err, ErrExposed) {
+	if _, err := Load(file(dir, "aws-1.crt"), file(dir, "aws-1.key"), file(dir, "ca.crt"), created); !errors.Is(err, ErrExposed) {
 		t.Errorf("a world-readable key: %v", err)
 	}
 	if err := os.WriteFile(file(dir, "gcp-1.crt"), []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(file(dir, "gcp-1.crt"), file(dir, "gcp-1.key"), file(dir, "ca.crt"), born); err == nil {
+	if _, err := Load(file(dir, "gcp-1.crt"), file(dir, "gcp-1.key"), file(dir, "ca.crt"), created); err == nil {
 		t.Error("an invalid file was accepted")
 	}
 }
@@ -203,11 +203,11 @@ func TestRenewed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	late := born.Add(31 * 24 * time.Hour)
+	late := created.Add(31 * 24 * time.Hour)
 	clock := func() time.Time { return late }
 	aws, gcp := load(t, dir, "aws-1"), load(t, dir, "gcp-1")
 	server, client := aws.Server(clock, Member), gcp.Client(clock, Member)
-	handshake := func() error { return errors.Join(shake(t, server, client())) }
+	handshake := func() error { return errors.Join(runHandshake(t, server, client())) }
 	if err := handshake(); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Fatalf("handshake with two expired certificates: %v", err)
 	}
@@ -299,7 +299,7 @@ func TestAnotherAuthority(t *testing.T) {
 	put(at(own, "aws-1.key"), 0o600, at(before, "aws-1.key"))
 	put(at(before, "ca.crt"), 0o644, one, two) // the other peers always trust both
 	put(at(after, "ca.crt"), 0o644, one, two)
-	clock := func() time.Time { return born.Add(time.Hour) }
+	clock := func() time.Time { return created.Add(time.Hour) }
 	i, old, young := load(t, own, "aws-1"), load(t, before, "gcp-1"), load(t, after, "gcp-1")
 	server, client := i.Server(clock, Member), i.Client(clock, Member)
 	for _, step := range []struct {
@@ -324,8 +324,8 @@ func TestAnotherAuthority(t *testing.T) {
 			Identity
 			in bool
 		}{{old, step.old}, {young, step.young}} {
-			in := errors.Join(shake(t, server, other.Client(clock, Member)()))
-			out := errors.Join(shake(t, other.Server(clock, Member), client()))
+			in := errors.Join(runHandshake(t, server, other.Client(clock, Member)()))
+			out := errors.Join(runHandshake(t, other.Server(clock, Member), client()))
 			if (in == nil) != other.in || (out == nil) != other.in {
 				t.Errorf("%s, with %s of %v: incoming %v, outgoing %v", step.name, other.Name, other.Authorities(), in, out)
 			}

@@ -12,7 +12,7 @@ import (
 func TestWatch(t *testing.T) {
 	var text bytes.Buffer
 	w := watch{log: slog.New(slog.NewTextHandler(&text, nil))}
-	end := born.Add(30 * 24 * time.Hour)
+	end := created.Add(30 * 24 * time.Hour)
 	day := 24 * time.Hour
 	for _, step := range []struct {
 		name    string
@@ -21,7 +21,7 @@ func TestWatch(t *testing.T) {
 		err     error
 		want    string // "" if no message is expected
 	}{
-		{"new", born, end, nil, ""},
+		{"new", created, end, nil, ""},
 		{"in the last days", end.Add(-13 * day), end, nil, "ends soon"},
 		{"an hour later", end.Add(-13*day + time.Hour), end, nil, ""},
 		{"a day later", end.Add(-12 * day), end, nil, "ends soon"},

@@ -5,7 +5,7 @@ import { plural } from '../format/format'
 import { h, replace } from '../ui/dom'
 import { answerOf, choices, sketchOf } from './api'
 import { makerPage, type Maker } from './maker'
-import { ago, took, trouble, type Page } from './pages'
+import { ago, took, errorMessage, type Page } from './pages'
 
 const pollInterval = 3000
 
@@ -25,7 +25,7 @@ export function choosePage(): Page {
       if (text !== before) replace(list, listOf(found))
       before = text
     } catch (e) {
-      if (!closed) replace(list, trouble(e))
+      if (!closed) replace(list, errorMessage(e))
       before = ''
     }
     timer = setTimeout(() => void refresh(), document.visibilityState === 'visible' ? pollInterval : 10 * pollInterval)

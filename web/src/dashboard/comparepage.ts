@@ -4,7 +4,7 @@ import { h, replace } from '../ui/dom'
 import type { Cell as CellRow } from '../go/serve'
 import { compare, detail, reportOf, runs } from './api'
 import { courses } from './courses'
-import { compareAddress, trouble, type Page } from './pages'
+import { compareAddress, errorMessage, type Page } from './pages'
 import { olderFirst } from './runspage'
 
 /** mostCourses is the number of pairs whose time series are loaded and drawn. */
@@ -59,7 +59,7 @@ export function comparePage(a: string, b: string): Page {
         clear = shown.close
         replace(out, shown.elements)
       } catch (e) {
-        if (!closed) replace(out, trouble(e))
+        if (!closed) replace(out, errorMessage(e))
       }
     }
     for (const e of [runA, runB]) e.addEventListener('change', () => void refresh())
@@ -71,6 +71,6 @@ export function comparePage(a: string, b: string): Page {
     await refresh()
   }
 
-  build().catch((e: unknown) => { if (!closed) replace(out, trouble(e)) })
+  build().catch((e: unknown) => { if (!closed) replace(out, errorMessage(e)) })
   return { title: 'Compare', element, close() { closed = true; clear() } }
 }

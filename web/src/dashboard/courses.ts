@@ -6,7 +6,7 @@ import type { Pair } from '../go/compare'
 import type { Detail } from '../go/webdata'
 import { h, replace } from '../ui/dom'
 import { trialOf } from './api'
-import { trouble } from './pages'
+import { errorMessage } from './pages'
 
 interface Course { t: number[]; bin: number; values: number[] }
 
@@ -65,6 +65,6 @@ export function courses(p: Pair): { element: HTMLElement; close(): void } {
       all.length > 2 ? h('label', { class: 'field' }, 'Latency', pick) : null),
       h('div', { class: 'columns even' }, charts.map((c) => c.element)))
   }
-  show().catch((e: unknown) => { if (!closed) replace(box, trouble(e)) })
+  show().catch((e: unknown) => { if (!closed) replace(box, errorMessage(e)) })
   return { element: box, close() { closed = true; close() } }
 }

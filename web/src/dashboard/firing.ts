@@ -6,7 +6,7 @@ import { offers } from '../go/offers'
 import type { Event as LabEvent } from '../go/record'
 import { h, replace } from '../ui/dom'
 import { fire } from './api'
-import { trouble } from './pages'
+import { errorMessage } from './pages'
 
 type Aim = 'links' | 'nodes'
 
@@ -81,7 +81,7 @@ export function firing(run: string, cloud: Cloud, onFired: (e: LabEvent) => void
       replace(outcome, h('p', { class: 'muted' }, `Fired: ${got.message}.`))
       onFired(got)
     } catch (e) {
-      replace(outcome, trouble(e))
+      replace(outcome, errorMessage(e))
     } finally {
       busy = false
       enable()

@@ -10,7 +10,7 @@ import { liveMap, noMap, type LiveMap } from './livemap'
 import { apply, empty, eventsOf, nodeConditions, type Model } from './model'
 import { nodeTable, type NodeTable } from './nodes'
 import { parameters } from '../charts/pairs'
-import { badge, runAddress, trouble, type Page } from './pages'
+import { badge, runAddress, errorMessage, type Page } from './pages'
 import { tasksCard } from './tasks'
 import { outcome, warningList } from './verdict'
 import { follow, type Connection, type Stream } from './stream'
@@ -37,7 +37,7 @@ export function livePage(name: string): Page {
         h('pre', {}, 'skerry run experiments/quickstart.yaml'),
         h('p', { class: 'muted' }, 'Finished runs are listed under ', h('a', { href: '#/runs' }, 'Runs'), '.')))
     } catch (e) {
-      if (!closed) replace(element, trouble(e))
+      if (!closed) replace(element, errorMessage(e))
     }
     if (!closed) timer = setTimeout(() => void findRun(), pollInterval)
   }

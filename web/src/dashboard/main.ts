@@ -8,7 +8,7 @@ import { choosePage } from './choosepage'
 import { comparePage } from './comparepage'
 import { livePage } from './livepage'
 import { newPage } from './newpage'
-import { liveAddress, trouble, type Page } from './pages'
+import { liveAddress, errorMessage, type Page } from './pages'
 import { runPage } from './runpage'
 import { runsPage } from './runspage'
 
@@ -77,4 +77,4 @@ async function home(): Promise<void> {
   if (running) history.replaceState(null, '', liveAddress(running.name))
 }
 
-startSession().then(home).then(show, (e: unknown) => replace(main, trouble(e)))
+startSession().then(home).then(show, (e: unknown) => replace(main, errorMessage(e)))

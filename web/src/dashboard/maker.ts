@@ -3,7 +3,7 @@
 import type { Checked, Form } from '../go/serve'
 import { download, h, replace } from '../ui/dom'
 import { form, interrupt, job, save, startRun, validateText, type Made } from './api'
-import { took, trouble, type Page } from './pages'
+import { took, errorMessage, type Page } from './pages'
 
 const typing = 300
 const pollInterval = 1500
@@ -80,7 +80,7 @@ export function makerPage(title: string, kind: (f: Form) => Maker, before: HTMLE
     const inner = maker(f, kind(f))
     close = inner.close
     element.append(inner.element)
-  }, (e: unknown) => element.append(trouble(e)))
+  }, (e: unknown) => element.append(errorMessage(e)))
   return { title, element, close() { closed = true; close() } }
 }
 
@@ -115,7 +115,7 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
     try {
       await go()
     } catch (e) {
-      if (!closed) replace(outcome, trouble(e))
+      if (!closed) replace(outcome, errorMessage(e))
     }
   }
 
@@ -138,7 +138,7 @@ function maker(f: Form, m: Maker): { element: HTMLElement; close(): void } {
       if (!own && c.places) m.places(c.places)
       showVerdict(c)
     } catch (e) {
-      if (turn === asked && !closed) replace(verdict, trouble(e))
+      if (turn === asked && !closed) replace(verdict, errorMessage(e))
     }
     enable()
   }

@@ -14,8 +14,8 @@ export function badge(text: string, kind: '' | 'good' | 'bad' | 'warn' = ''): HT
   return h('span', { class: `badge ${kind}`.trim() }, text)
 }
 
-/** trouble shows an error with its hint. */
-export function trouble(e: unknown): HTMLElement {
+/** errorMessage shows an error with its hint. */
+export function errorMessage(e: unknown): HTMLElement {
   const message = e instanceof Error ? e.message : String(e)
   return h('p', { class: 'note bad', role: 'alert' }, sentence(message), e instanceof Refused && e.hint ? ` ${sentence(e.hint)}` : null)
 }

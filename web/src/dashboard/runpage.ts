@@ -6,7 +6,7 @@ import type { Notes } from '../go/record'
 import type { Detail, TrialRow } from '../go/serve'
 import { detail, reportOf, writeNotes } from './api'
 import { parameters } from '../charts/pairs'
-import { ago, badge, compareAddress, liveAddress, took, trouble, type Page } from './pages'
+import { ago, badge, compareAddress, liveAddress, took, errorMessage, type Page } from './pages'
 import { tally } from './runspage'
 import { verdicts, warningList } from './verdict'
 
@@ -15,7 +15,7 @@ export function runPage(name: string): Page {
   const element = h('div', { class: 'page' }, h('p', { class: 'muted' }, 'Loading run.'))
   let closed = false
   detail(name).then((d) => { if (!closed) replace(element, content(d)) },
-    (e: unknown) => { if (!closed) replace(element, h('h1', {}, name), trouble(e), h('p', {}, h('a', { href: '#/runs' }, 'All runs'))) })
+    (e: unknown) => { if (!closed) replace(element, h('h1', {}, name), errorMessage(e), h('p', {}, h('a', { href: '#/runs' }, 'All runs'))) })
   return { title: name, element, close() { closed = true } }
 }
 
@@ -66,7 +66,7 @@ function notes(run: string, first: Notes): HTMLElement {
       fill()
       replace(outcome, h('p', { class: 'muted small' }, 'Saved.'))
     } catch (e) {
-      replace(outcome, trouble(e))
+      replace(outcome, errorMessage(e))
     }
     changed()
   }

@@ -3,7 +3,7 @@ import { figure, plural } from '../format/format'
 import { h, replace } from '../ui/dom'
 import type { Entry } from '../go/serve'
 import { reportOf, runs } from './api'
-import { ago, compareAddress, liveAddress, runAddress, took, trouble, type Page } from './pages'
+import { ago, compareAddress, liveAddress, runAddress, took, errorMessage, type Page } from './pages'
 import { ended, verdicts, weight } from './verdict'
 
 const pollInterval = 3000
@@ -113,7 +113,7 @@ export function runsPage(): Page {
     } catch (e) {
       if (closed) return
       before = ''
-      replace(rows, trouble(e))
+      replace(rows, errorMessage(e))
     }
     timer = setTimeout(() => void refresh(), document.visibilityState === 'visible' ? pollInterval : 10 * pollInterval)
   }

@@ -105,11 +105,11 @@ func (c *path) handleProbe(fd int, b []byte, now int64) bool {
 		_ = writeRaw(fd, b) // a lost reply counts as a lost probe
 		return true
 	}
-	asked, there := int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))
-	if now < asked {
+	sent, there := int64(binary.BigEndian.Uint64(b[1:])), int64(binary.BigEndian.Uint64(b[9:]))
+	if now < sent {
 		return true
 	}
-	c.addSample(asked, there, now)
+	c.addSample(sent, there, now)
 	if len(b) >= c.maxPacket {
 		c.fullSize.Store(true)
 	}
@@ -117,9 +117,9 @@ func (c *path) handleProbe(fd int, b []byte, now int64) bool {
 }
 
 // addSample records a reply that arrived now.
-func (c *path) addSample(asked, there, now int64) {
+func (c *path) addSample(sent, there, now int64) {
 	c.replies.Add(1)
-	trip, offset := max(1, now-asked), there-(asked+now)/2
+	trip, offset := max(1, now-sent), there-(sent+now)/2
 	if c.samples > 0 {
 		last := (c.samples - 1) % maxSamples
 		if apart := offset - c.offsets[last]; max(apart, -apart) > (trip+c.trips[last])/2+margin {

@@ -77,24 +77,24 @@ func (w *worker) sleep(now int64) int {
 	if len(w.backlog) > 0 {
 		return w.poll.wait(0)
 	}
-	look := w.nextWake(now)
+	wake := w.nextWake(now)
 	switch {
-	case w.flow.shouldPause() && look > now+2*pauseFor:
+	case w.flow.shouldPause() && wake > now+2*pauseFor:
 		sleepRaw(pauseFor)
 		n := w.poll.wait(0)
 		w.flow.gap = n == 0
 		return n
 	case w.contended():
 		nap := glance
-		if look < now+glance+maxLead {
-			nap = w.alarm.set(now, look)
+		if wake < now+glance+maxLead {
+			nap = w.alarm.set(now, wake)
 		}
 		sleepRaw(nap)
 		return w.poll.wait(0)
-	case w.standby.naps && (look > now+grace || !w.options.SpareCPU):
+	case w.standby.naps && (wake > now+grace || !w.options.SpareCPU):
 		nap := w.standby.glanceTime()
-		if look > now {
-			nap = min(nap, look-now)
+		if wake > now {
+			nap = min(nap, wake-now)
 		}
 		w.vouch.Store(now + nap)
 		sleepRaw(nap)
@@ -102,8 +102,8 @@ func (w *worker) sleep(now int64) int {
 			return 0
 		}
 		return w.poll.wait(0)
-	case look != never:
-		return w.poll.wait(w.alarm.set(now, look))
+	case wake != never:
+		return w.poll.wait(w.alarm.set(now, wake))
 	case w.pool.idle() > 0 && w.number == 0:
 		return w.poll.wait(trimEvery)
 	}

@@ -91,8 +91,8 @@ func limitOffloads(device string) error {
 }
 
 func mustDisable(feature string) bool {
-	for _, kept := range keptSegmentation {
-		if feature == kept {
+	for _, name := range keptSegmentation {
+		if feature == name {
 			return false
 		}
 	}
