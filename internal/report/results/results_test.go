@@ -208,23 +208,23 @@ func TestMissing(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"fhc-rebalance", "routing", "audits"} { // whatever was measured so far
+	for _, name := range []string{"fhc-redis", "routing", "audits"} { // whatever was measured so far
 		forget(t, some, name)
 	}
-	keep("rebalance-redis", "rebalance-redis-million", "fhc-links")
-	got, err := some.Missing([]string{"rebalance-redis-cli", "routing-healing", "audit-redis"})
-	if want := []string{"rebalance-redis-cli", "routing", "audits"}; err != nil || !cmp.Equal(got.Names, want) {
+	keep("fhc-latency-redis", "fhc-latency-whole", "fhc-links")
+	got, err := some.Missing([]string{"fhc-latency-whole-e", "routing-healing", "audit-redis"})
+	if want := []string{"fhc-latency-whole-e", "routing", "audits"}; err != nil || !cmp.Equal(got.Names, want) {
 		t.Errorf("missing steps %v, %v, want %v", got.Names, err, want)
 	}
-	cli, err := pretended{plan: load(t)}.step("rebalance-redis-cli")
+	last, err := pretended{plan: load(t)}.step("fhc-latency-whole-e")
 	if err != nil {
 		t.Fatal(err)
 	}
-	takes, _, err := cli.EstimateTime(root, false)
+	takes, _, err := last.EstimateTime(root, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err = some.Missing([]string{cli.Name}); err != nil || got.Takes != takes {
+	if got, err = some.Missing([]string{last.Name}); err != nil || got.Takes != takes {
 		t.Errorf("duration of the missing steps is %v, %v, want that of the step, %v", got.Takes, err, takes)
 	}
 	if measured, all, err := some.Progress("routing"); err != nil || measured != 1 || all < 5 {
