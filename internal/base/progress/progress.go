@@ -108,7 +108,7 @@ func (r *Reporter) Write(lines []byte) (int, error) {
 	return r.w.Write(lines)
 }
 
-// Done removes the live line.
+// Done removes the live line, with those of all parts.
 func (r *Reporter) Done() {
 	if r.parent != nil {
 		r.parent.showPart(r.part, "")
@@ -116,6 +116,7 @@ func (r *Reporter) Done() {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	clear(r.parts)
 	r.clear()
 }
 

@@ -49,6 +49,18 @@ func TestPartsShareALine(t *testing.T) {
 	}
 }
 
+// The next operation of a reporter does not show the lines of parts that an earlier operation left.
+func TestDoneRemovesParts(t *testing.T) {
+	var b strings.Builder
+	r := New(&b, func() int { return 80 })
+	r.Part().Livef("removing the lab")
+	r.Done()
+	r.Part().Livef("trial 1")
+	if diff := cmp.Diff("\r\x1b[Kremoving the lab\r\x1b[K\r\x1b[Ktrial 1", b.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPlainLinesAreSpaced(t *testing.T) {
 	var b strings.Builder
 	r := New(&b, nil)
