@@ -48,16 +48,11 @@ func newBenchLink(a *app) *cobra.Command {
 		Use:   "link",
 		Short: "Measure the accuracy of emulated links",
 		Long: "Measure the userspace link engine in its own namespaces. The benchmark needs root and an otherwise idle machine.\n" +
-			"A full run takes nine minutes.\n" +
 			"\n" +
 			"  rtt        round trips of all pairs of azure8: idle, with busy cores, with TCP traffic, with stolen processors\n" +
-			"  sparse     1, 20 and 1,000 round trips per second, by kernel and by application, above a plain veth pair\n" +
-			"  bandwidth  throughput of links of 1 to 1,000 Mbit/s under overload\n" +
-			"  stream     one TCP stream without shaping, compared with a plain veth pair\n" +
-			"  long       one TCP stream at 100 ms and 1 Gbit/s\n" +
-			"  change     time to change all links of azure8",
+			"  bandwidth  throughput of links of 1 to 1,000 Mbit/s under overload",
 		Example: `  skerry bench link --only rtt --steal 30%
-  skerry bench link --only sparse,stream --json`,
+  skerry bench link --only bandwidth --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			exe, err := executable()
