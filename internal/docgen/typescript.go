@@ -38,7 +38,7 @@ var frontEndTypes = []reflect.Type{
 }
 
 // TypeScript returns a file for each package that declares a front-end type, and offers.ts with the
-// events that the dashboard offers. root is as for Schema.
+// events that the dashboard offers. root is as for schemas.
 func TypeScript(root string) (map[string][]byte, error) {
 	g := &typescript{root: root, types: map[string][]reflect.Type{}}
 	for _, t := range frontEndTypes {
