@@ -22,7 +22,7 @@ func newBench(a *app) *cobra.Command {
 		Use:   "bench",
 		Short: "Benchmark Skerry itself",
 		Long: "Benchmark Skerry itself: the accuracy of emulated links, the time to create and remove labs, and the cost of the\n" +
-			"load driver. The figures in the documentation come from these benchmarks.",
+			"load driver. Figures in the documentation come from these benchmarks.",
 	}
 	c.PersistentFlags().Bool("json", false, "print the result as JSON")
 	c.AddCommand(newBenchLink(a), newBenchLab(a), newBenchLoad(a))
