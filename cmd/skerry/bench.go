@@ -98,9 +98,6 @@ func newBenchLab(a *app) *cobra.Command {
 			return printBench(a, cmd, r)
 		},
 	}
-	c.Flags().IntVar(&o.Runs, "runs", 3, "repetitions for each topology")
-	c.Flags().StringVar(&o.Engine, "engine", "auto", "link engine: auto, netem or userspace")
-	c.Flags().StringSliceVar(&o.Only, "only", nil, "topologies to measure: azure8, ring:256, ring:1000")
 	return c
 }
 
