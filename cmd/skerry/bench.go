@@ -14,8 +14,6 @@ import (
 	"skerry/internal/bench/labbench"
 	"skerry/internal/bench/linkbench"
 	"skerry/internal/bench/loadbench"
-	"skerry/internal/database/all"
-	"skerry/internal/database/redis"
 )
 
 // newBench groups the benchmarks behind the figures in the documentation.
@@ -24,7 +22,7 @@ func newBench(a *app) *cobra.Command {
 		Use:   "bench",
 		Short: "Benchmark Skerry itself",
 		Long: "Benchmark Skerry itself: the accuracy of emulated links, the time to create and remove labs, and the cost of the\n" +
-			"load driver. The figures in the documentation come from these benchmarks.",
+			"load driver. Figures in the documentation come from these benchmarks.",
 	}
 	c.PersistentFlags().Bool("json", false, "print the result as JSON")
 	c.AddCommand(newBenchLink(a), newBenchLab(a), newBenchLoad(a))
@@ -50,16 +48,11 @@ func newBenchLink(a *app) *cobra.Command {
 		Use:   "link",
 		Short: "Measure the accuracy of emulated links",
 		Long: "Measure the userspace link engine in its own namespaces. The benchmark needs root and an otherwise idle machine.\n" +
-			"A full run takes nine minutes.\n" +
 			"\n" +
 			"  rtt        round trips of all pairs of azure8: idle, with busy cores, with TCP traffic, with stolen processors\n" +
-			"  sparse     1, 20 and 1,000 round trips per second, by kernel and by application, above a plain veth pair\n" +
-			"  bandwidth  throughput of links of 1 to 1,000 Mbit/s under overload\n" +
-			"  stream     one TCP stream without shaping, compared with a plain veth pair\n" +
-			"  long       one TCP stream at 100 ms and 1 Gbit/s\n" +
-			"  change     time to change all links of azure8",
+			"  bandwidth  throughput of links of 1 to 1,000 Mbit/s under overload",
 		Example: `  skerry bench link --only rtt --steal 30%
-  skerry bench link --only sparse,stream --json`,
+  skerry bench link --only bandwidth --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			exe, err := executable()
@@ -105,9 +98,6 @@ func newBenchLab(a *app) *cobra.Command {
 			return printBench(a, cmd, r)
 		},
 	}
-	c.Flags().IntVar(&o.Runs, "runs", 3, "repetitions for each topology")
-	c.Flags().StringVar(&o.Engine, "engine", "auto", "link engine: auto, netem or userspace")
-	c.Flags().StringSliceVar(&o.Only, "only", nil, "topologies to measure: azure8, ring:256, ring:1000")
 	return c
 }
 
@@ -116,32 +106,18 @@ func newBenchLoad(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "load",
 		Short: "Measure the cost of the load driver",
-		Long: "Measure the load driver in operations per CPU-second: against a null database that answers at once, and against\n" +
-			"one Redis on loopback if Redis is installed. --ycsb alternates with YCSB itself (see bench/ycsb-java). Part audit\n" +
-			"measures the cost of tracking every write by its version, and the time to read back a million writes.",
+		Long: "Measure the load driver in operations per CPU-second against a null database that answers at once, with one and\n" +
+			"with 16 threads.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if o.Exe, err = executable(); err != nil {
-				return err
-			}
-			if in, err := all.Databases()[redis.Name].Find("", ""); err == nil {
-				o.Server, o.Env = in.Programs["redis-server"], in.Env
-				o.Open = all.Databases()[redis.Name].Open
-			}
 			o.Progress = func(what string) { a.Log.Info("measure", "what", what) }
 			r, err := loadbench.Run(cmd.Context(), o)
-			if errors.Is(err, loadbench.ErrPart) {
-				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
-			}
 			if err != nil {
 				return err
 			}
 			return printBench(a, cmd, r)
 		},
 	}
-	c.Flags().StringSliceVar(&o.Only, "only", nil, "parts to measure: null, redis, audit")
 	c.Flags().BoolVar(&o.Quick, "quick", false, "run fewer operations")
-	c.Flags().StringVar(&o.YCSB, "ycsb", "", "compare with YCSB itself; `FOLDER` is the build of bench/ycsb-java")
 	return c
 }

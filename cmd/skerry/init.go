@@ -1,17 +1,14 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
-	"github.com/peterh/liner"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"skerry/cmd/internal/cli"
 	"skerry/internal/base/advice"
@@ -26,22 +23,21 @@ import (
 func newInit(a *app) *cobra.Command {
 	d := draft.DefaultExperiment()
 	var events []string
-	var ready bool
 	c := &cobra.Command{
 		Use:   "init [FILE]",
-		Short: "Write an experiment file from a few answers",
-		Long: "Ask for the database, topology, workload, events and assertions, and write an experiment file for skerry run.\n" +
-			"Flags answer questions in advance. With --yes, or without a terminal, no question is asked and every answer\n" +
-			"without a flag has its default. The defaults alone make a valid experiment. FILE defaults to NAME.yaml. An\n" +
-			"existing file is not overwritten. An event is one of: " + offerNames() + ".\n" +
+		Short: "Write an experiment file",
+		Long: "Write an experiment file for skerry run, with the database, topology, workload, events and assertions of the flags.\n" +
+			"The defaults alone make a valid experiment. FILE defaults to NAME.yaml. An existing file is not overwritten.\n" +
+			"An event is one of: " + offerNames() + ".\n" +
 			"An event affects one random node or link unless =TARGET names it, in its own part of the measurement unless at=\n" +
-			"and for= set the time. docs/events.md lists more kinds for the file itself.\n" +
+			"and for= set the time. docs/events.md lists more kinds for the file itself. The dashboard has a form for the same\n" +
+			"file (skerry serve).\n" +
 			"\n" +
-			"skerry init needs asks for the needs of a cloud, and writes a needs file for skerry choose.",
+			"skerry init needs writes a needs file for skerry choose.",
 		Example: `  skerry init
-  skerry init --database etcd --topology mesh:3 --yes
-  skerry init cut.yaml --event cut=Pune~Sydney,at=10s,for=5s --event kill --audit --assert 'lost_writes == 0' --yes
-  skerry init near-and-far.yaml --scale 0.2,1 --repetitions 3 --yes
+  skerry init --database etcd --topology mesh:3
+  skerry init cut.yaml --event cut=Pune~Sydney,at=10s,for=5s --event kill --audit --assert 'lost_writes == 0'
+  skerry init near-and-far.yaml --scale 0.2,1 --repetitions 3
   skerry init needs`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,8 +51,16 @@ func newInit(a *app) *cobra.Command {
 				}
 				d.Events = append(d.Events, e)
 			}
-			w := wizard[draft.Experiment]{draft: &d, name: &d.Name, questions: (*draft.Experiment).Questions, check: a.checkExperiment}
-			return w.run(a, cmd, args, ready, "run it with: skerry run")
+			file := fileName(cmd, args, &d.Name)
+			text, v, err := d.Check(file, all.Databases())
+			if err != nil {
+				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
+			}
+			if err := writeNew(file, text); err != nil {
+				return err
+			}
+			v.NoteMissingDatabases(all.Databases())
+			return errors.Join(v.Describe(a.Out, false), a.printNext(file, "docs/experiment-reference.md", "run"))
 		},
 	}
 	c.Flags().StringVar(&d.Name, "name", d.Name, "name of the experiment")
@@ -74,7 +78,6 @@ func newInit(a *app) *cobra.Command {
 		"event during the measurement: `EVENT[=TARGET][,at=TIME][,for=TIME][,amount=VALUE]` (repeatable)")
 	c.Flags().BoolVar(&d.Audit, "audit", false, "read back every acknowledged write at the end")
 	c.Flags().StringArrayVar(&d.Assert, "assert", d.Assert, "assertion that every trial must meet (repeatable)")
-	c.Flags().BoolVarP(&ready, "yes", "y", false, "ask no questions")
 	c.AddCommand(newInitNeeds(a))
 	// Registration fails only for unknown flags.
 	_ = c.RegisterFlagCompletionFunc("database", cobra.FixedCompletions(databaseNames(), cobra.ShellCompDirectiveNoFileComp))
@@ -91,37 +94,34 @@ func offerNames() string {
 	return strings.Join(names, ", ")
 }
 
-// checkExperiment checks a draft of an experiment as the file at path.
-func (a *app) checkExperiment(d draft.Experiment, path string) (made, error) {
-	text, v, err := d.Check(path, all.Databases())
-	if err != nil {
-		return made{}, err
-	}
-	return made{text, v.Cloud(), func() error {
-		v.NoteMissingDatabases(all.Databases())
-		return v.Describe(a.Out, false)
-	}}, nil
-}
-
 func newInitNeeds(a *app) *cobra.Command {
 	n := draft.DefaultNeeds()
-	var ready bool
 	c := &cobra.Command{
 		Use:   "needs [FILE]",
-		Short: "Write a needs file for skerry choose from a few answers",
-		Long: "Ask for the cloud, clients, load, requirements and bad days, and write a needs file for skerry choose\n" +
-			"(docs/choosing.md). Flags answer questions in advance. With --yes, or without a terminal, no question is asked.\n" +
-			"FILE defaults to needs.yaml. An existing file is not overwritten.",
+		Short: "Write a needs file for skerry choose",
+		Long: "Write a needs file for skerry choose (docs/choosing.md), with the cloud, clients, load, requirements and bad days of\n" +
+			"the flags. FILE defaults to needs.yaml. An existing file is not overwritten.",
 		Example: `  skerry init needs
-  skerry init needs ship.yaml --cloud mesh:5 --must 'p99 < 1s' --must 'read: linearizable' --bad-day 'flap: any' --yes
-  skerry init needs --consider redis,etcd,postgres --budget 15min --yes`,
+  skerry init needs ship.yaml --cloud mesh:5 --must 'p99 < 1s' --must 'read: linearizable' --bad-day 'flap: any'
+  skerry init needs --consider redis,etcd,postgres --budget 15min`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("cloud") && !cmd.Flags().Changed("client") {
 				n.Clients = nil
 			}
-			w := wizard[draft.Needs]{draft: &n, name: &n.Name, questions: (*draft.Needs).Questions, check: a.checkNeeds}
-			return w.run(a, cmd, args, ready, "answer it with: skerry choose")
+			file := fileName(cmd, args, &n.Name)
+			machine, err := record.DescribeMachine()
+			if err != nil {
+				return err
+			}
+			text, contest, err := n.Check(file, all.Registry(), machine.MemoryBytes)
+			if err != nil {
+				return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
+			}
+			if err := writeNew(file, text); err != nil {
+				return err
+			}
+			return errors.Join(a.showContest(contest, false), a.printNext(file, "docs/choosing.md", "choose"))
 		},
 	}
 	c.Flags().StringVar(&n.Cloud, "cloud", n.Cloud, "preset or topology `FILE`: "+strings.Join(topology.Presets(), ", "))
@@ -136,107 +136,25 @@ func newInitNeeds(a *app) *cobra.Command {
 		"criteria for choosing among the databases that meet the needs; the first one ranks")
 	c.Flags().StringSliceVar(&n.Consider, "consider", n.Consider, "`DATABASES` to consider (default: all that are installed)")
 	c.Flags().StringVar(&n.Budget, "budget", n.Budget, "time budget of the choice")
-	c.Flags().BoolVarP(&ready, "yes", "y", false, "ask no questions")
 	return c
 }
 
-// checkNeeds checks a draft of needs as the file at path.
-func (a *app) checkNeeds(n draft.Needs, path string) (made, error) {
-	machine, err := record.DescribeMachine()
-	if err != nil {
-		return made{}, err
-	}
-	text, contest, err := n.Check(path, all.Registry(), machine.MemoryBytes)
-	if err != nil {
-		return made{}, err
-	}
-	return made{text, contest.Cloud(), func() error { return a.showContest(contest, false) }}, nil
-}
-
-// wizard writes a file from flags and answers.
-type wizard[T draft.File] struct {
-	draft     *T
-	name      *string // of the file without .yaml; points into draft
-	questions func(draft *T, places draft.Places, databases []string) []draft.Question
-	check     func(draft T, path string) (made, error)
-}
-
-// made is a valid file before it is written.
-type made struct {
-	text  string
-	cloud topology.Topology
-	// describe prints what the file does.
-	describe func() error
-}
-
-// run asks the questions, writes the file and prints the next command. It asks nothing if ready, or without a terminal.
-func (w wizard[T]) run(a *app, cmd *cobra.Command, args []string, ready bool, next string) error {
-	file := ""
-	if len(args) == 1 {
-		file = args[0]
-		*w.name = nameOf(file, *w.name, cmd.Flags().Changed("name"))
-	}
-	if in, terminal := a.In.(*os.File); !ready && terminal && term.IsTerminal(int(in.Fd())) {
-		line := liner.NewLiner()
-		defer func() { _ = line.Close() }() // the terminal itself stays open
-		answered, err := draft.Interview[T]{
-			Line: reader(cmd.Context(), line), Out: a.Out, Databases: databaseNames(), Questions: w.questions,
-			Check: func(d T) (draft.Places, error) {
-				m, err := w.check(d, cmp.Or(file, "draft.yaml"))
-				return draft.NewPlaces(m.cloud), err
-			},
-		}.Run(*w.draft)
-		if err != nil {
-			return err
-		}
-		*w.draft = answered
-	}
-	if file == "" {
-		file = *w.name + ".yaml"
-	}
-	m, err := w.check(*w.draft, file)
-	if err != nil {
-		return advice.With(fmt.Errorf("%w: %w", cli.ErrUsage, err), "see %s --help", cmd.CommandPath())
-	}
-	if err := writeNew(file, m.text); err != nil {
-		return err
-	}
-	if err := m.describe(); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "\n%s %s\n", next, file)
+// printNext prints how to change a new file and how to use it.
+func (a *app) printNext(file, page, command string) error {
+	_, err := fmt.Fprintf(a.Out, "\nedit %s as needed (%s describes its keys), then: skerry %s %s\n", file, page, command, file)
 	return err
 }
 
-// reader returns a function that reads an answer from a terminal.
-func reader(ctx context.Context, line *liner.State) func(question string, choices []string) (string, error) {
-	line.SetCtrlCAborts(true)
-	line.SetTabCompletionStyle(liner.TabPrints)
-	return func(question string, choices []string) (string, error) {
-		line.SetCompleter(func(begun string) (fit []string) {
-			for _, c := range choices {
-				if strings.HasPrefix(c, begun) {
-					fit = append(fit, c)
-				}
-			}
-			return fit
-		})
-		text, err := line.Prompt(question)
-		if err != nil {
-			return "", errors.Join(fmt.Errorf("no file written: %w", err), ctx.Err())
-		}
-		return text, nil
+// fileName returns the name of the file to write. Without the flag --name, an argument FILE also sets *name.
+func fileName(cmd *cobra.Command, args []string, name *string) string {
+	if len(args) == 0 {
+		return *name + ".yaml"
 	}
-}
-
-// nameOf derives the name from the file name, unless a flag set it.
-func nameOf(file, name string, given bool) string {
-	base := file[strings.LastIndexByte(file, '/')+1:]
-	base = strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
-	if given || base == "" {
-		return name
+	base := filepath.Base(args[0])
+	if base = strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml"); base != "" && !cmd.Flags().Changed("name") {
+		*name = base
 	}
-	return base
+	return args[0]
 }
 
 // writeNew writes a new file. It fails if the file exists.

@@ -11,7 +11,7 @@ import (
 	"skerry/test/testkit"
 )
 
-// Without a terminal, init asks nothing, and writes a valid experiment.
+// The defaults of init make a valid experiment, and its flags another.
 func TestInitWritesAnExperimentThatIsValid(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if code, out, errs := skerry(t, "init"); code != cli.ExitOK || !strings.Contains(out, "skerry run my-question.yaml") {
@@ -48,7 +48,7 @@ func TestInitWritesAnExperimentThatIsValid(t *testing.T) {
 	}
 }
 
-// Without a terminal, init needs asks nothing, and writes valid needs.
+// The flags of init needs make valid needs.
 func TestInitWritesNeeds(t *testing.T) {
 	t.Chdir(t.TempDir())
 	code, out, errs := skerry(t, "init", "needs", "ship.yaml", "--cloud", "mesh:3", "--must", "p99 < 1s", "--bad-day", "flap: any",

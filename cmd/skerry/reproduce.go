@@ -24,7 +24,7 @@ import (
 
 type reproduceFlags struct {
 	file, out, results string
-	quick, plan, now   bool
+	quick, plan        bool
 }
 
 func newReproduce(a *app) *cobra.Command {
@@ -44,8 +44,7 @@ func newReproduce(a *app) *cobra.Command {
 		Example: `  skerry reproduce --plan
   skerry reproduce fhc
   skerry reproduce hydra-mixed-30 faults-redis
-  skerry reproduce all --quick
-  skerry reproduce faults --quick --now    # test on a busy machine`,
+  skerry reproduce all --quick`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			plan, err := results.LoadPlan(f.file)
 			if err != nil {
@@ -54,9 +53,6 @@ func newReproduce(a *app) *cobra.Command {
 			pages, err := plan.Select(names, f.quick)
 			if err != nil {
 				return fmt.Errorf("%w: %w", cli.ErrUsage, err)
-			}
-			if f.now && !f.quick {
-				return fmt.Errorf("%w: --now requires --quick: results need an idle machine", cli.ErrUsage)
 			}
 			if f.plan {
 				return a.showPlan(f, pages)
@@ -68,8 +64,7 @@ func newReproduce(a *app) *cobra.Command {
 		"read pages and their experiments from `FILE`, in the root of the repository")
 	c.Flags().StringVar(&f.out, "out", "runs/reproduce", "create run directories below `DIR`")
 	c.Flags().StringVar(&f.results, "results", "docs/results", "`DIR` of the pages; the rows of trials are in its folder data")
-	c.Flags().BoolVar(&f.quick, "quick", false, "run short forms, whose figures are not results")
-	c.Flags().BoolVar(&f.now, "now", false, "with --quick, do not wait until the machine is idle")
+	c.Flags().BoolVar(&f.quick, "quick", false, "run short forms, whose figures are not results, also on a busy machine")
 	c.Flags().BoolVar(&f.plan, "plan", false, "print the experiments and their durations without running them")
 	return c
 }
@@ -116,10 +111,12 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 		return err
 	}
 	begun := time.Now()
-	if f.quick { // short forms wait only once
-		if err := a.copyPages(ctx, &f); err != nil {
+	if f.quick { // the figures of short forms are in copies of the pages
+		tried := filepath.Join(f.out, "quick-pages")
+		if err := f.folder().CopyTemplates(results.Folder{Dir: tried, Root: "."}); err != nil {
 			return err
 		}
+		f.results = tried
 	}
 	var failed error
 	for _, p := range pages {
@@ -145,19 +142,6 @@ func (a *app) reproduce(ctx context.Context, f reproduceFlags, pages []results.P
 	}
 	fmt.Fprintf(a.Err, "done in %v; the pages are in %s\n", time.Since(begun).Round(time.Second), f.results)
 	return failed
-}
-
-// copyPages copies the pages for the figures of short forms, and waits until the machine is idle.
-func (a *app) copyPages(ctx context.Context, f *reproduceFlags) error {
-	tried := filepath.Join(f.out, "quick-pages")
-	if err := f.folder().CopyTemplates(results.Folder{Dir: tried, Root: "."}); err != nil {
-		return err
-	}
-	f.results = tried
-	if f.now {
-		return nil
-	}
-	return a.waitIdle(ctx)
 }
 
 // runStep runs a step and stores its measurements. Of an interrupted step the completed trials are stored, unless an
@@ -236,10 +220,6 @@ func (a *app) waitForResults(ctx context.Context, f reproduceFlags) error {
 	if f.quick {
 		return nil
 	}
-	return a.waitIdle(ctx)
-}
-
-func (a *app) waitIdle(ctx context.Context) error {
 	last := time.Time{}
 	return results.WaitIdle(ctx, files.Local{}, runtime.NumCPU(), func(busy float64) {
 		if time.Since(last) > time.Minute {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"regexp"
 	"strings"
@@ -8,93 +9,30 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-const referenceHead = `# The experiment file
+const referenceMark = "<!-- Made by \"make docs\" from the types in internal/experiment and internal/topology. -->\n"
 
-<!-- Made by "make docs" from the types in internal/experiment and internal/topology. -->
-
-An experiment is one YAML file: where (topology, client), what (database, workload), how long (warmup, stop), and what
-varies (matrix, repetitions). The examples under ` + "`experiments/`" + ` have comments.
-
-` + "```yaml" + `
-# yaml-language-server: $schema=experiment.schema.json
-name: near-and-far
-topology: azure8
-client: Singapore
-database: redis
-workload: {name: a, records: 10000, threads: 32}
-stop: {time: 60s, confidence: 5%}
-matrix:
-  workload: [a, c]
-  scale: [0.2, 1.0]
-repetitions: 3
-` + "```" + `
-
-- ` + "`skerry validate FILE`" + ` prints the plan, or every mistake with its line and column. Nothing starts before the
-  file is valid.
-- ` + "`skerry schema`" + ` prints a JSON Schema for completion and validation in editors.
-- ` + "`--set PATH=VALUE`" + ` changes a value without editing the file: ` + "`--set scale=0.2`, " +
-	"`--set workload.threads=64`,\n  `--set 'matrix.scale=[0.2, 1.0]'`,\n  `--set 'events[0].at=10s'`" + `.
-
-## How values are written
-
-| kind | written | |
-|---|---|---|
-| duration | ` + "`40ms`, `2s`, `1m30s`" + ` | ns, us, ms, s, m, h; a number alone is refused |
-| bandwidth | ` + "`500kbit`, `100mbit`, `1.5gbit`, `unlimited`" + ` | per second, powers of 1000; bytes of IP packets |
-| size | ` + "`64KiB`, `512MiB`, `4GiB`, `100MB`" + ` | KiB is 1024 bytes, kB is 1000 |
-| share | ` + "`5%`, `0.05`" + ` | from 0 to 1 |
-
-A mapping with a shorthand also accepts a single value: ` + "`client: Singapore` is `client: {site: Singapore}`" + `. A list or
-mapping in the matrix, in ` + "`fast`" + ` or in ` + "`--set`" + ` is merged into the file. A value that excludes another one (workload
-name and file, latency and rtt) replaces it.
-
-## Topologies by name
-
-| preset | |
-|---|---|
-| ` + "`azure8`" + ` | eight Azure datacentres with the latencies and bandwidths of Table III of the FHC paper, as printed. ` +
-	`The table has one bandwidth per pair, of downloads; it is used for both directions |
-| ` + "`azure8-geo`" + ` | the same sites and bandwidths with latencies by great-circle distance |
-| ` + "`pair`, `triangle`" + ` | two or three sites, n1, n2 ..., every pair linked |
-| ` + "`mesh:N`, `ring:N`" + ` | N sites, every pair linked or each to the next |
-
-The last two rows take options, the keys of ` + "`defaults`" + `: ` + "`mesh:5,rtt=40ms,bandwidth=100mbit,loss=1%`" + `; ` +
-	`without one the round trip is
-20 ms. Two nodes of one site are 0.5 ms of round trip apart (` + "`site_rtt`" + `).
-
-Between sites with coordinates, one way takes great circle x detour / 204,190 km/s, the speed of light in fibre of
-refractive index 1.468. The detour is 1.5 unless set: fibres follow coasts and exchanges, not great circles.
-
-## The plan of trials
-
-Every combination of the matrix is a cell. Every repetition runs all cells once, in a random order derived from the seed.
-Slow changes of the machine therefore affect all cells alike. The order is recorded. Each trial has its own seed: the n-th ` +
-	`output of SplitMix64 started at the experiment's ` + "`seed`" + `, where n is the trial's number in the
-order of the file.
-
-Every trial has its own lab and cluster. With ` + "`reuse: true`" + `, the trials of one cloud and one database share a cluster
-within a repetition. Its table is emptied and loaded again for each trial. The database is warm, and its timeouts are
-those for the largest scale. A failed trial discards the cluster. Databases on Java need minutes to warm up:
-` + "`cluster_warmup`" + ` drives a new cluster before its first trial. Events and CPU credits are rejected with ` + "`reuse`" + `,
-because their effects would reach the next trial.
-
-`
-
-// Reference returns the Markdown reference of experiment files. root is as for Schema.
-func Reference(root string) ([]byte, error) {
-	s, err := experimentSchema(root)
-	if err != nil {
-		return nil, err
+// replaceReference returns a function that replaces the sections of the page below the marker line: the keys of experiment
+// files. root is as for schemas.
+func replaceReference(root string) func(page []byte) ([]byte, error) {
+	return func(page []byte) ([]byte, error) {
+		head, _, ok := bytes.Cut(page, []byte(referenceMark))
+		if !ok {
+			return nil, fmt.Errorf("%w %s", ErrMark, strings.TrimSpace(referenceMark))
+		}
+		s, err := experimentSchema(root)
+		if err != nil {
+			return nil, err
+		}
+		r := &reference{schema: s, met: map[string]string{}}
+		r.b.WriteString(string(head) + referenceMark + "\n")
+		r.object("The whole file", "", s)
+		for len(r.queue) > 0 {
+			next := r.queue[0]
+			r.queue = r.queue[1:]
+			r.object("`"+next.path+"`", next.name, s.Definitions[next.name])
+		}
+		return []byte(strings.TrimRight(r.b.String(), "\n") + "\n"), nil
 	}
-	r := &reference{schema: s, met: map[string]string{}}
-	r.b.WriteString(referenceHead)
-	r.object("The whole file", "", s)
-	for len(r.queue) > 0 {
-		next := r.queue[0]
-		r.queue = r.queue[1:]
-		r.object("`"+next.path+"`", next.name, s.Definitions[next.name])
-	}
-	return []byte(strings.TrimRight(r.b.String(), "\n") + "\n"), nil
 }
 
 // reference writes objects breadth first, each at its first occurrence.

@@ -34,18 +34,16 @@ const (
 	fractionPattern  = `^[0-9.]+ *%?$`
 )
 
-// Schema returns the JSON Schema of experiment files. root is the repository relative to the
-// working directory; the descriptions are the comments in its sources.
-func Schema(root string) ([]byte, error) {
-	s, err := experimentSchema(root)
-	if err != nil {
-		return nil, err
-	}
-	return marshalSchema(s)
+// schemas are the JSON Schemas by file. root is the repository relative to the working directory; the descriptions are the
+// comments in its sources.
+var schemas = map[string]func(root string) (*jsonschema.Schema, error){
+	"experiment.schema.json": experimentSchema,
+	"machines.schema.json":   machinesSchema,
+	"needs.schema.json":      needsSchema,
+	"summary.schema.json":    summarySchema,
 }
 
-// MachinesSchema returns the JSON Schema of machines files.
-func MachinesSchema(root string) ([]byte, error) {
+func machinesSchema(root string) (*jsonschema.Schema, error) {
 	r, err := reflector(root, "machine/inventory")
 	if err != nil {
 		return nil, err
@@ -54,24 +52,11 @@ func MachinesSchema(root string) ([]byte, error) {
 	s.Title = "Skerry machines"
 	t := reflect.TypeFor[inventory.File]()
 	describeTypes(s, t, collectStructs(t, map[string]reflect.Type{}))
-	return marshalSchema(s)
+	return s, nil
 }
 
-// NeedsSchema returns the JSON Schema of needs files.
-func NeedsSchema(root string) ([]byte, error) {
-	s, err := reflectWithEvents[choose.Needs](root, "Skerry needs", "run/choose", "event", "topology", "lab/overlay")
-	if err != nil {
-		return nil, err
-	}
-	return marshalSchema(s)
-}
-
-func marshalSchema(s *jsonschema.Schema) ([]byte, error) {
-	data, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("encode schema: %w", err)
-	}
-	return append(data, '\n'), nil
+func needsSchema(root string) (*jsonschema.Schema, error) {
+	return reflectWithEvents[choose.Needs](root, "Skerry needs", "run/choose", "event", "topology", "lab/overlay")
 }
 
 func reflector(root string, packages ...string) (*jsonschema.Reflector, error) {
@@ -87,11 +72,7 @@ func reflector(root string, packages ...string) (*jsonschema.Reflector, error) {
 }
 
 func experimentSchema(root string) (*jsonschema.Schema, error) {
-	s, err := reflectWithEvents[experiment.Experiment](root, "Skerry experiment", "experiment", "event", "topology", "lab/overlay", "database")
-	if err != nil {
-		return nil, err
-	}
-	return s, nil
+	return reflectWithEvents[experiment.Experiment](root, "Skerry experiment", "experiment", "event", "topology", "lab/overlay", "database")
 }
 
 func reflectWithEvents[T any](root, title string, packages ...string) (*jsonschema.Schema, error) {
@@ -282,17 +263,8 @@ func reflow(text string) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// SummarySchema returns the JSON Schema of summary.json. It accepts unknown fields, because a
-// version may add some.
-func SummarySchema(root string) ([]byte, error) {
-	s, err := summary(root)
-	if err != nil {
-		return nil, err
-	}
-	return marshalSchema(s)
-}
-
-func summary(root string) (*jsonschema.Schema, error) {
+// summarySchema accepts unknown fields, because a version may add some.
+func summarySchema(root string) (*jsonschema.Schema, error) {
 	r, err := reflector(root, "record")
 	if err != nil {
 		return nil, err

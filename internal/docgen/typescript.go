@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
-	"os"
 	"path"
 	"path/filepath"
 	"reflect"
@@ -38,7 +37,7 @@ var frontEndTypes = []reflect.Type{
 }
 
 // TypeScript returns a file for each package that declares a front-end type, and offers.ts with the
-// events that the dashboard offers. root is as for Schema.
+// events that the dashboard offers. root is as for schemas.
 func TypeScript(root string) (map[string][]byte, error) {
 	g := &typescript{root: root, types: map[string][]reflect.Type{}}
 	for _, t := range frontEndTypes {
@@ -105,7 +104,12 @@ func jsonKey(f reflect.StructField) (name string, optional bool) {
 }
 
 func (g *typescript) file(pkg string) ([]byte, error) {
-	src, err := readSource(path.Join(g.root, strings.TrimPrefix(pkg, module+"/")))
+	dir := strings.TrimPrefix(pkg, module+"/")
+	constants, err := readConstants(path.Join(g.root, dir))
+	if err != nil {
+		return nil, err
+	}
+	described, err := reflector(g.root, strings.TrimPrefix(dir, "internal/"))
 	if err != nil {
 		return nil, err
 	}
@@ -113,11 +117,11 @@ func (g *typescript) file(pkg string) ([]byte, error) {
 	imports := map[string]map[string]bool{}
 	types := slices.SortedFunc(slices.Values(g.types[pkg]), func(a, b reflect.Type) int { return strings.Compare(a.Name(), b.Name()) })
 	for _, t := range types {
-		d := declaration{t: t, src: src, imports: imports}
+		d := declaration{t: t, comments: described.CommentMap, constants: constants[t.Name()], imports: imports}
 		d.write(&body)
 	}
 	var head strings.Builder
-	fmt.Fprintf(&head, "// Made by \"make docs\" from the types of %s.\n", strings.TrimPrefix(pkg, module+"/"))
+	fmt.Fprintf(&head, "// Made by \"make docs\" from the types of %s.\n", dir)
 	for _, from := range slices.Sorted(maps.Keys(imports)) {
 		fmt.Fprintf(&head, "import type { %s } from './%s'\n", strings.Join(slices.Sorted(maps.Keys(imports[from])), ", "), from)
 	}
@@ -125,22 +129,23 @@ func (g *typescript) file(pkg string) ([]byte, error) {
 }
 
 type declaration struct {
-	t       reflect.Type
-	src     *source
-	imports map[string]map[string]bool // names by file
+	t         reflect.Type
+	comments  map[string]string          // of types and fields, by import path and name
+	constants []string                   // values of the type
+	imports   map[string]map[string]bool // names by file
 }
 
 func (d declaration) write(b *strings.Builder) {
-	b.WriteString("\n" + comment("", d.src.types[d.t.Name()]))
+	key := d.t.PkgPath() + "." + d.t.Name()
+	b.WriteString("\n" + comment("", d.comments[key]))
 	if d.t.Kind() == reflect.String {
-		values := d.src.constants[d.t.Name()]
-		if len(values) == 0 {
+		if len(d.constants) == 0 {
 			fmt.Fprintf(b, "export type %s = string\n", d.t.Name())
 			return
 		}
 		list := "every" + d.t.Name()
 		fmt.Fprintf(b, "export type %s = (typeof %s)[number]\nexport const %s = ['%s'] as const\n", d.t.Name(), list, list,
-			strings.Join(values, "', '"))
+			strings.Join(d.constants, "', '"))
 		return
 	}
 	fmt.Fprintf(b, "export interface %s", d.t.Name())
@@ -156,7 +161,7 @@ func (d declaration) write(b *strings.Builder) {
 		if name == "" {
 			continue
 		}
-		b.WriteString(comment("  ", replaceWord(d.src.fields[d.t.Name()+"."+f.Name], f.Name, name)))
+		b.WriteString(comment("  ", replaceWord(d.comments[key+"."+f.Name], f.Name, name)))
 		value := d.value(f.Type)
 		if f.Type.Kind() == reflect.Pointer && !optional {
 			value += " | null"
@@ -218,80 +223,38 @@ func comment(indent, text string) string {
 	return indent + "/**\n" + strings.Join(lines, "\n") + "\n" + indent + " */\n"
 }
 
-// source holds comments and constants of a package, which reflection does not provide.
-type source struct {
-	types     map[string]string   // comments, by name
-	fields    map[string]string   // comments, by "Type.Field"
-	constants map[string][]string // values of constants, by type, in order
-}
-
-func readSource(dir string) (*source, error) {
-	s := &source{types: map[string]string{}, fields: map[string]string{}, constants: map[string][]string{}}
-	files, err := os.ReadDir(dir)
+// readConstants returns the values of a package's constants with an explicit type (Name Type = "text"), by type, in order.
+// Reflection does not provide them.
+func readConstants(dir string) (map[string][]string, error) {
+	values := map[string][]string{}
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
-		return nil, fmt.Errorf("read types of package: %w", err)
+		return nil, fmt.Errorf("read constants of package: %w", err)
 	}
-	for _, f := range files {
-		if !strings.HasSuffix(f.Name(), ".go") || strings.HasSuffix(f.Name(), "_test.go") {
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, f.Name()), nil, parser.ParseComments)
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 		if err != nil {
-			return nil, fmt.Errorf("read types of package: %w", err)
+			return nil, fmt.Errorf("read constants of package: %w", err)
 		}
-		for _, d := range parsed.Decls {
-			if group, ok := d.(*ast.GenDecl); ok {
-				s.addGroup(group)
+		for n := range ast.Preorder(parsed) {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				continue
+			}
+			of, _ := spec.Type.(*ast.Ident)
+			for _, v := range spec.Values {
+				literal, ok := v.(*ast.BasicLit)
+				if !ok || of == nil {
+					continue
+				}
+				if text, err := strconv.Unquote(literal.Value); err == nil {
+					values[of.Name] = append(values[of.Name], text)
+				}
 			}
 		}
 	}
-	return s, nil
-}
-
-func (s *source) addGroup(group *ast.GenDecl) {
-	for _, spec := range group.Specs {
-		switch x := spec.(type) {
-		case *ast.TypeSpec:
-			s.types[x.Name.Name] = firstComment(x.Doc, group.Doc)
-			if fields, ok := x.Type.(*ast.StructType); ok {
-				s.addFields(x.Name.Name, fields)
-			}
-		case *ast.ValueSpec:
-			s.addConstants(x)
-		}
-	}
-}
-
-func (s *source) addFields(of string, t *ast.StructType) {
-	for _, f := range t.Fields.List {
-		for _, name := range f.Names {
-			s.fields[of+"."+name.Name] = firstComment(f.Doc, f.Comment)
-		}
-	}
-}
-
-// addConstants adds constants with an explicit type: Name Type = "text".
-func (s *source) addConstants(x *ast.ValueSpec) {
-	of, ok := x.Type.(*ast.Ident)
-	if !ok {
-		return
-	}
-	for _, v := range x.Values {
-		literal, ok := v.(*ast.BasicLit)
-		if !ok {
-			continue
-		}
-		if text, err := strconv.Unquote(literal.Value); err == nil {
-			s.constants[of.Name] = append(s.constants[of.Name], text)
-		}
-	}
-}
-
-func firstComment(comments ...*ast.CommentGroup) string {
-	for _, c := range comments {
-		if c != nil {
-			return strings.TrimSpace(c.Text())
-		}
-	}
-	return ""
+	return values, nil
 }

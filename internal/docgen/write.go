@@ -106,38 +106,21 @@ func resultsFolder(dir, root string) results.Folder {
 
 // Files returns all generated files except the pages of commands, by path.
 func Files(dir, root string) (map[string][]byte, error) {
-	schema, err := Schema(root)
+	files, err := renderTables(dir, root)
 	if err != nil {
 		return nil, err
 	}
-	machines, err := MachinesSchema(root)
-	if err != nil {
-		return nil, err
+	for name, schema := range schemas {
+		s, err := schema(root)
+		if err != nil {
+			return nil, err
+		}
+		data, err := json.MarshalIndent(s, "", "  ")
+		if err != nil {
+			return nil, fmt.Errorf("encode schema: %w", err)
+		}
+		files[filepath.Join(dir, name)] = append(data, '\n')
 	}
-	needs, err := NeedsSchema(root)
-	if err != nil {
-		return nil, err
-	}
-	summary, err := SummarySchema(root)
-	if err != nil {
-		return nil, err
-	}
-	reference, err := Reference(root)
-	if err != nil {
-		return nil, err
-	}
-	files := map[string][]byte{
-		filepath.Join(dir, "experiment.schema.json"):  schema,
-		filepath.Join(dir, "machines.schema.json"):    machines,
-		filepath.Join(dir, "needs.schema.json"):       needs,
-		filepath.Join(dir, "summary.schema.json"):     summary,
-		filepath.Join(dir, "experiment-reference.md"): reference,
-	}
-	tables, err := renderTables(dir)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(files, tables)
 	found, err := resultsFolder(dir, root).RenderFiles()
 	if err != nil {
 		return nil, err
@@ -156,7 +139,7 @@ func Files(dir, root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-func renderTables(dir string) (map[string][]byte, error) {
+func renderTables(dir, root string) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for page, put := range map[string]func(page []byte) ([]byte, error){
 		"events.md":    replaceEventTables,
@@ -169,7 +152,8 @@ func renderTables(dir string) (map[string][]byte, error) {
 			}
 			return replaceTable(operatorOrigin, operatorTable)(page)
 		},
-		"own-database.md": replaceTable(registry, func() string { return protocolTable(all.Registry()) }),
+		"own-database.md":         replaceTable(registry, func() string { return protocolTable(all.Registry()) }),
+		"experiment-reference.md": replaceReference(root),
 	} {
 		path := filepath.Join(dir, page)
 		text, err := os.ReadFile(path)

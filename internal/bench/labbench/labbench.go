@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -26,12 +25,6 @@ import (
 type Options struct {
 	// Exe is the skerry program that agents are started from.
 	Exe string
-	// Engine of the labs; "" for auto.
-	Engine string
-	// Runs of each topology; their median counts.
-	Runs int
-	// Only names the topologies to measure; all when empty.
-	Only []string
 	// Progress is called with the name of each measurement.
 	Progress func(what string)
 }
@@ -73,7 +66,11 @@ var cases = []struct {
 	{"ring:1000", 8000, 8000},
 }
 
-const reachNode = 500_000
+const (
+	reachNode = 500_000
+	// runs of each topology; their median counts.
+	runs = 3
+)
 
 // Run measures. Labs are made in a state directory of the run's own.
 func Run(ctx context.Context, o Options) (Result, error) {
@@ -89,15 +86,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	defer os.RemoveAll(dir) // of a directory that holds nothing by then
 	for _, c := range cases {
-		if len(o.Only) > 0 && !slices.Contains(o.Only, c.topology) {
-			continue
-		}
 		cloud, err := topology.Load(c.topology)
 		if err != nil {
 			return r, err
 		}
 		m := Lab{
-			Topology: c.topology, Nodes: len(cloud.Nodes), Links: len(cloud.Links), Runs: o.Runs,
+			Topology: c.topology, Nodes: len(cloud.Nodes), Links: len(cloud.Links), Runs: runs,
 			ReachUpMS: c.up, ReachDownMS: c.down, ReachNodeBytes: reachNode,
 		}
 		if r.Engine, err = o.measureLab(ctx, dir, cloud, &m); err != nil {
@@ -111,15 +105,15 @@ func Run(ctx context.Context, o Options) (Result, error) {
 func (o Options) measureLab(ctx context.Context, dir string, cloud topology.Topology, m *Lab) (engine string, err error) {
 	var up, down []float64
 	var memory []int64
-	for i := range o.Runs {
-		o.Progress(fmt.Sprintf("%s, run %d of %d", m.Topology, i+1, o.Runs))
+	for i := range runs {
+		o.Progress(fmt.Sprintf("%s, run %d of %d", m.Topology, i+1, runs))
 		before, err := SettledMemory(ctx)
 		if err != nil {
 			return "", err
 		}
 		begin := time.Now()
 		l, err := lab.Up(ctx, lab.Config{
-			Name: "bench", Topology: cloud, Scale: 1, Engine: o.Engine, Exe: o.Exe, Ephemeral: true,
+			Name: "bench", Topology: cloud, Scale: 1, Exe: o.Exe, Ephemeral: true,
 			StateDir: filepath.Join(dir, "state"), DataDir: filepath.Join(dir, "data"),
 		})
 		if err != nil {

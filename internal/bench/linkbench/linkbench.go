@@ -1,4 +1,5 @@
-// Package linkbench measures the accuracy of the userspace link engine in network namespaces.
+// Package linkbench measures the accuracy of the userspace link engine in network namespaces: round trips and bandwidth. Its
+// Go benchmarks measure low packet rates, TCP and changes of links.
 package linkbench
 
 import (
@@ -54,11 +55,7 @@ type Result struct {
 	Quick      bool   `json:"quick"`
 
 	RTT       []RTT       `json:"rtt,omitempty"`
-	Sparse    []Sparse    `json:"sparse,omitempty"`
 	Bandwidth []Bandwidth `json:"bandwidth,omitempty"`
-	Stream    *Stream     `json:"stream,omitempty"`
-	Long      *Long       `json:"long,omitempty"`
-	Change    *ChangeTime `json:"change,omitempty"`
 }
 
 // spareProcs is how many Go processors there are beyond the machine's cores.
@@ -77,11 +74,7 @@ var parts = []struct {
 	run  func(*bench, context.Context) error
 }{
 	{"rtt", (*bench).measureRTT},
-	{"sparse", (*bench).measureSparse},
 	{"bandwidth", (*bench).measureBandwidth},
-	{"stream", (*bench).measureStream},
-	{"long", (*bench).measureLong},
-	{"change", (*bench).measureChange},
 }
 
 // Parts are the names that Options.Only may have.
@@ -174,12 +167,7 @@ const (
 	targetMean         = 0.25 // ms, of round trips
 	targetP99          = 0.5  // ms
 	targetP99Disturbed = 1.0  // ms, beside an unlimited stream, or with stolen processors
-	targetSparse       = 0.05 // ms above a plain veth pair, in the mean
-	targetWorst        = 0.15 // ms, the worst packet
 	targetBandwidth    = 0.5  // percent
-	targetRatio        = 0.70
-	targetLong         = 950e6 // bit/s
-	targetChange       = 10.0  // ms
 )
 
 // Text writes r as a table, each figure with its target.
@@ -200,27 +188,9 @@ func (r Result) Text(w io.Writer) error {
 				x.StreamBPS/1e9, s.ErrorMean, s.ErrorP99, s.ErrorMax, p99, verdict(s.ErrorP99 <= p99))
 		}
 	}
-	for _, x := range r.Sparse {
-		fmt.Fprintf(t, "RTT above veth's mean %.3f ms (max %.3f), %s a second on %d pairs, beside %s, seen by the %s\t"+
-			"mean %.3f ms, worst pair %.3f, p99 %.3f, max %.3f (late %.3f, %.3f)\tmean %.2f, max %.2f above veth's\t%s\n",
-			x.VethMean, x.VethMax, format(x.Rate), x.Pairs, x.Beside, x.Seen, x.ExtraMean, x.WorstPair, x.ExtraP99, x.ExtraMax, x.LateP50, x.LateP99,
-			targetSparse, targetWorst, verdict(x.ExtraMean <= targetSparse && x.WorstAbove <= targetWorst))
-	}
 	for _, x := range r.Bandwidth {
 		fmt.Fprintf(t, "bandwidth %g Mbit/s\t%.3f Mbit/s, %+.2f %%\twithin %.1f %%\t%s\n", float64(x.Set)/1e6,
 			x.Measured/1e6, x.Error, targetBandwidth, verdict(x.Error <= targetBandwidth && -x.Error <= targetBandwidth))
-	}
-	if x := r.Stream; x != nil {
-		fmt.Fprintf(t, "TCP unshaped\t%.1f Gbit/s, veth %.1f, ratio %.2f\t%.2f\t%s\n", x.LinkBPS/1e9, x.VethBPS/1e9,
-			x.Ratio, targetRatio, verdict(x.Ratio >= targetRatio))
-	}
-	if x := r.Long; x != nil {
-		fmt.Fprintf(t, "TCP at %g ms, %g Gbit/s\t%.0f Mbit/s\t%.0f\t%s\n", x.RTT, float64(x.Bandwidth)/1e9,
-			x.SteadyBPS/1e6, targetLong/1e6, verdict(x.SteadyBPS >= targetLong))
-	}
-	if x := r.Change; x != nil {
-		fmt.Fprintf(t, "changing %d links\tmedian %.2f ms, max %.2f, %d of %d packets lost\tmax %.0f, none lost\t%s\n", x.Links,
-			x.Median, x.Max, x.Lost, x.Sent, targetChange, verdict(x.Max <= targetChange && x.Lost == 0))
 	}
 	return t.Flush()
 }

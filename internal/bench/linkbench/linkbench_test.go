@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func options(t *testing.T, parts ...string) Options {
+func options(t testing.TB, parts ...string) Options {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
@@ -43,26 +43,24 @@ func options(t *testing.T, parts ...string) Options {
 	return Options{Command: []string{exe, "agent", "link"}, Only: parts, Quick: true}
 }
 
-// TestChange runs the one part whose result does not depend on how busy the machine is:
-// nothing is lost.
+// TestChange runs the measurement whose result does not depend on how busy the machine is: nothing is lost.
 func TestChange(t *testing.T) {
-	testkit.Need(t, testkit.Root)
-	r, err := Run(t.Context(), options(t, "change"))
+	c, err := newBench(t).measureChange(t.Context(), 120)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := r.Change
-	if c == nil || c.Links != 28 || c.Changes < 5 || c.Sent == 0 {
+	if c.links != 28 || len(c.times) < 5 || c.sent == 0 {
 		t.Fatalf("%+v, want many changes of 28 links and probes meanwhile", c)
 	}
-	if c.Lost > 0 {
-		t.Errorf("%d of %d packets were lost", c.Lost, c.Sent)
+	if c.lost > 0 {
+		t.Errorf("%d of %d packets were lost", c.lost, c.sent)
 	}
-	if r.RTT != nil || r.Bandwidth != nil || r.Stream != nil || r.Long != nil {
-		t.Error("unrequested parts were run")
-	}
+}
+
+func TestText(t *testing.T) {
+	r := Result{RTT: []RTT{{Scale: 1, Beside: "busy"}}, Bandwidth: []Bandwidth{{Set: 1e6}}}
 	var text bytes.Buffer
-	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "changing 28 links") {
+	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "beside busy") || !strings.Contains(text.String(), "bandwidth 1 Mbit/s") {
 		t.Errorf("Text printed %q, %v", &text, err)
 	}
 }
@@ -105,11 +103,11 @@ func TestRTTErrors(t *testing.T) {
 func TestSparseErrors(t *testing.T) {
 	const ms = time.Millisecond
 	wires := []*benchLink{{ab: link.Quality{Latency: 10 * ms}, ba: link.Quality{Latency: 10 * ms}}}
-	var s Sparse
+	var s sparse
 	s.setErrors(wires, []time.Duration{1 * ms, 3 * ms}, [][]time.Duration{{22 * ms, 26 * ms}})
-	want := Sparse{
-		Samples: 2, VethMean: 2, VethMax: 3, ExtraMean: 2, WorstPair: 2, ExtraP99: 4, ExtraMax: 4,
-		WorstAbove: 3, // 6 ms above the setting, less the 3 ms of the plain pair
+	want := sparse{
+		samples: 2, vethMean: 2, vethMax: 3, extraMean: 2, worstPair: 2, extraP99: 4, extraMax: 4,
+		worstAbove: 3, // 6 ms above the setting, less the 3 ms of the plain pair
 	}
 	if s != want {
 		t.Errorf("%+v, want %+v", s, want)

@@ -14,7 +14,6 @@ import (
 
 	"skerry/internal/base/linger"
 	"skerry/internal/event/stress"
-	"skerry/internal/evidence/stats"
 	"skerry/internal/link"
 	"skerry/internal/link/probe"
 	"skerry/internal/topology"
@@ -225,77 +224,3 @@ func stealCPU(command []string, share float64) (stop func(), err error) {
 
 // errNoRealTime is the reason why nothing is measured with stolen CPU time.
 var errNoRealTime = errors.New("it may not have the highest real-time priority")
-
-// ChangeTime is the time and packet loss of changing all links of azure8 at once.
-type ChangeTime struct {
-	Links   int `json:"links"`
-	Changes int `json:"changes"`
-	// Times of one change, from the request to the answer.
-	Median float64 `json:"median_ms"`
-	Max    float64 `json:"max_ms"`
-	// Sent and Lost are probes that travelled meanwhile.
-	Sent int `json:"sent"`
-	Lost int `json:"lost"`
-}
-
-func (b *bench) measureChange(ctx context.Context) (err error) {
-	b.Progress("changing all links at once")
-	w, err := b.newAzureTestbed(ctx, 1, true)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	count, interval := pick(b, 400, 120), 25*time.Millisecond
-	type answer struct {
-		results []probe.RTTResult
-		err     error
-	}
-	probed := make(chan answer, 1)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		results, err := probe.MeasureRTT(ctx, directedPairs(w.links), count, interval)
-		probed <- answer{results, err}
-	}()
-	var took []time.Duration
-	var got answer
-	for i := 0; got.results == nil && got.err == nil; i++ {
-		var d time.Duration
-		if d, err = w.rescale(ctx, []float64{0.2, 1}[i%2]); err != nil {
-			cancel()
-			<-probed
-			return err
-		}
-		took = append(took, d)
-		select {
-		case got = <-probed:
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
-	if got.err != nil {
-		return got.err
-	}
-	r := &ChangeTime{Links: len(w.links), Changes: len(took), Max: milliseconds(summarise(took).max)}
-	var ms []float64
-	for _, d := range took {
-		ms = append(ms, milliseconds(d))
-	}
-	r.Median = stats.Median(ms)
-	for _, p := range got.results {
-		r.Sent += p.Sent
-		r.Lost += p.Lost
-	}
-	b.result.Change = r
-	return nil
-}
-
-func (w *testbed) rescale(ctx context.Context, scale float64) (time.Duration, error) {
-	changes := make([]link.Change, len(w.links))
-	for i, x := range w.links {
-		ab, ba := topology.ScaleQuality(x.ab, scale), topology.ScaleQuality(x.ba, scale)
-		changes[i] = link.Change{ID: x.id, AB: &ab, BA: &ba}
-	}
-	began := time.Now()
-	err := w.engine.Set(ctx, changes)
-	return time.Since(began), err
-}

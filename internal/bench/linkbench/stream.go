@@ -1,9 +1,6 @@
-// Package tcpstream is one TCP stream at full speed between two places of an emulated
-// network, as iperf3 sends it.
 package linkbench
 
 import (
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -13,87 +10,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"skerry/internal/base/linger"
-	"skerry/internal/evidence/stats"
-	"skerry/internal/link"
 	"skerry/internal/link/probe"
 )
-
-// Stream is one TCP stream without any shaping.
-type Stream struct {
-	VethBPS float64 `json:"veth_bps"` // a plain veth pair
-	LinkBPS float64 `json:"link_bps"` // a link without latency or limit
-	Ratio   float64 `json:"ratio"`    // link / veth, medians of rounds in turn
-}
-
-// Long is one TCP stream on a fast link with a long round trip.
-type Long struct {
-	RTT       float64 `json:"rtt_ms"`
-	Bandwidth int64   `json:"bandwidth_bps"`
-	// SteadyBPS is the payload carried after the slow start.
-	SteadyBPS float64 `json:"steady_bps"`
-	Seconds   float64 `json:"seconds"`
-}
-
-func (b *bench) measureStream(ctx context.Context) (err error) {
-	b.Progress("one TCP stream, unshaped, and on a plain veth pair")
-	w, err := b.newPairTestbed(ctx, link.Quality{})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	near, far, err := w.addVeth()
-	if err != nil {
-		return err
-	}
-	var veth, emulated []float64
-	for range pick(b, 5, 3) {
-		v, err := measureGoodput(ctx, near, far, 500*time.Millisecond, 2*time.Second)
-		if err != nil {
-			return err
-		}
-		e, err := measureGoodput(ctx, w.links[0].a, w.links[0].b, 500*time.Millisecond, 2*time.Second)
-		if err != nil {
-			return err
-		}
-		veth, emulated = append(veth, v), append(emulated, e)
-	}
-	r := &Stream{VethBPS: stats.Median(veth), LinkBPS: stats.Median(emulated)}
-	r.Ratio = r.LinkBPS / r.VethBPS
-	b.result.Stream = r
-	return nil
-}
-
-func (w *testbed) addVeth() (near, far *endpoint, err error) {
-	near, far = &endpoint{w.namespaces[0], "10.98.0.1"}, &endpoint{w.namespaces[1], "10.98.0.2"}
-	err = near.Do(func() error {
-		return netlink.LinkAdd(&netlink.Veth{
-			LinkAttrs: netlink.LinkAttrs{Name: "v"}, PeerName: "v",
-			PeerNamespace: netlink.NsFd(int(far.ns.Fd())),
-		})
-	})
-	return near, far, errors.Join(err, near.addAddress("v", near.addr+"/30"), far.addAddress("v", far.addr+"/30"))
-}
-
-func (b *bench) measureLong(ctx context.Context) (err error) {
-	const rtt, bandwidth = 100 * time.Millisecond, 1_000_000_000
-	b.Progress("one TCP stream at 100 ms and 1 Gbit/s")
-	w, err := b.newPairTestbed(ctx, link.Quality{Latency: rtt / 2, Bandwidth: bandwidth})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	steady := pick(b, 15*time.Second, 5*time.Second)
-	bps, err := measureGoodput(ctx, w.links[0].a, w.links[0].b, pick(b, 10*time.Second, 5*time.Second), steady)
-	if err != nil {
-		return err
-	}
-	b.result.Long = &Long{RTT: milliseconds(rtt), Bandwidth: bandwidth, SteadyBPS: bps, Seconds: steady.Seconds()}
-	return nil
-}
 
 // streamBuffer is the size of a read or write, as in iperf3.
 const streamBuffer = 128 << 10
@@ -103,8 +23,8 @@ const streamBuffer = 128 << 10
 // measures BBR and not the link.
 const congestionControl = "cubic"
 
-// tcpStream is a stream under way. Each end has a thread that blocks in system calls: to
-// wait through Go's poller would cost it a third of a core.
+// tcpStream is a running TCP stream at full speed between two endpoints, as iperf3 sends it. Each end has a thread that
+// blocks in system calls: to wait through Go's poller would cost it a third of a core.
 type tcpStream struct {
 	from, to       int
 	sent, received atomic.Int64 // bytes
@@ -217,20 +137,4 @@ func (s *tcpStream) mark() streamMark { return streamMark{time.Now(), s.received
 func (s *tcpStream) since(m streamMark) float64 {
 	now := s.mark()
 	return float64(now.bytes-m.bytes) * 8 / now.at.Sub(m.at).Seconds()
-}
-
-// measureGoodput is the payload in bit/s that a new stream carries for some time, after it ran for
-// a while.
-func measureGoodput(ctx context.Context, from, to probe.Inside, after, during time.Duration) (float64, error) {
-	s, err := startTCPStream(from, to)
-	if err != nil {
-		return 0, err
-	}
-	var bps float64
-	if err = linger.For(ctx, after); err == nil {
-		mark := s.mark()
-		err = linger.For(ctx, during)
-		bps = s.since(mark)
-	}
-	return bps, errors.Join(err, s.stop())
 }

@@ -28,7 +28,7 @@ import (
 )
 
 // startPlain starts a server without a cluster.
-func startPlain(t *testing.T, d *Redis) map[string]string {
+func startPlain(t testing.TB, d *Redis) map[string]string {
 	t.Helper()
 	testkit.Need(t, testkit.Installed(Recipe))
 	in, err := d.Find("", "")

@@ -195,9 +195,7 @@ type Band struct {
 	Reverts bool   `json:"reverts,omitempty"`
 	State   string `json:"state,omitempty"`
 	Error   string `json:"error,omitempty"`
-	LateMS  Number `json:"late_ms,omitempty"`
-	// AcceptedS and CompleteS count from From. Moved is in bytes.
-	AcceptedS *Number `json:"accepted_s,omitempty"`
+	// CompleteS counts from From. Moved is in bytes.
 	CompleteS *Number `json:"complete_s,omitempty"`
 	Moved     int64   `json:"moved,omitempty"`
 }
@@ -234,10 +232,7 @@ func EventBands(events []record.Event) (bands []Band) {
 func hasBegun(s *record.Step) bool { return s != nil && s.Began != nil }
 
 func (b Band) step(s *record.Step) Band {
-	b.From, b.LateMS, b.Moved = Number(s.Began.Seconds()), Number(float64(s.Late().Microseconds())/1000), s.Bytes
-	if s.Accepted != nil {
-		b.AcceptedS = newNumber(s.Accepted.Seconds() - s.Began.Seconds())
-	}
+	b.From, b.Moved = Number(s.Began.Seconds()), s.Bytes
 	if s.Completed != nil {
 		b.CompleteS = newNumber(s.Completed.Seconds() - s.Began.Seconds())
 		b.To = newNumber(s.Completed.Seconds())

@@ -105,7 +105,7 @@ func newTrial(c report.CellFigures, t record.Trial, cell int) Trial {
 	half, _ := t.SteadyInterval()
 	x := Trial{ID: t.ID, Cell: cell, Repetition: t.Repetition, Name: c.TrialName(t), State: t.State, Error: t.Error, Stopped: t.Stopped,
 		DurationS: series.Number(t.DurationS), WarmupS: series.Number(t.WarmupS), SetupS: series.Number(t.SetupS), Verdict: t.Verdict,
-		Bound: t.Bound, LatencyBound: t.LatencyBound, Outcomes: t.Outcomes, Retries: t.Retries,
+		Bound: t.Bound, LatencyBound: t.LatencyBound, Outcomes: t.Outcomes,
 		Values: map[string]series.Number{}, Half: series.Number(half), Operations: t.Operations, Errors: t.Errors, Events: t.Events,
 		Audit:      t.Audit,
 		Assertions: t.Assertions, Fidelity: t.Fidelity, Replaced: t.Replaced, Detail: t.State == record.TrialOK}

@@ -58,8 +58,6 @@ type Metric struct {
 	Label string `json:"label"`
 	// Unit is ops, us, bytes, share, s or cores.
 	Unit string `json:"unit"`
-	// Better is "higher", "lower" or "".
-	Better string `json:"better,omitempty"`
 	// Latency marks a metric of one kind of operation, which the reader selects.
 	Latency bool `json:"latency,omitempty"`
 }
@@ -114,7 +112,6 @@ type Trial struct {
 	// LatencyBound explains the response times.
 	LatencyBound *record.LatencyBound `json:"latency_bound,omitempty"`
 	Outcomes     record.Outcomes      `json:"outcomes"`
-	Retries      int64                `json:"retries,omitempty"`
 	// Values by metric.
 	Values     map[string]series.Number           `json:"values"`
 	Half       series.Number                      `json:"goodput_half,omitempty"`
@@ -201,17 +198,17 @@ type CloudLink struct {
 const goodput = "goodput"
 
 var metrics = []Metric{
-	{ID: goodput, Label: "Goodput", Unit: "ops", Better: "higher"},
-	{ID: "throughput", Label: "Throughput", Unit: "ops", Better: "higher"},
-	{ID: "mean", Label: "Latency, mean", Unit: "us", Better: "lower", Latency: true},
-	{ID: "p50", Label: "Latency, median", Unit: "us", Better: "lower", Latency: true},
-	{ID: "p95", Label: "Latency, p95", Unit: "us", Better: "lower", Latency: true},
-	{ID: "p99", Label: "Latency, p99", Unit: "us", Better: "lower", Latency: true},
-	{ID: "p999", Label: "Latency, p99.9", Unit: "us", Better: "lower", Latency: true},
-	{ID: "errors", Label: "Unsuccessful operations", Unit: "share", Better: "lower"},
-	{ID: "traffic", Label: "Bytes transferred", Unit: "bytes", Better: "lower"},
-	{ID: "traffic_op", Label: "Bytes transferred per operation", Unit: "bytes", Better: "lower"},
-	{ID: "recover", Label: "Slowest recovery", Unit: "s", Better: "lower"},
+	{ID: goodput, Label: "Goodput", Unit: "ops"},
+	{ID: "throughput", Label: "Throughput", Unit: "ops"},
+	{ID: "mean", Label: "Latency, mean", Unit: "us", Latency: true},
+	{ID: "p50", Label: "Latency, median", Unit: "us", Latency: true},
+	{ID: "p95", Label: "Latency, p95", Unit: "us", Latency: true},
+	{ID: "p99", Label: "Latency, p99", Unit: "us", Latency: true},
+	{ID: "p999", Label: "Latency, p99.9", Unit: "us", Latency: true},
+	{ID: "errors", Label: "Unsuccessful operations", Unit: "share"},
+	{ID: "traffic", Label: "Bytes transferred", Unit: "bytes"},
+	{ID: "traffic_op", Label: "Bytes transferred per operation", Unit: "bytes"},
+	{ID: "recover", Label: "Slowest recovery", Unit: "s"},
 	{ID: "setup", Label: "Time to set up", Unit: "s"},
 	{ID: "host_cpu", Label: "CPU of the whole machine", Unit: "cores"},
 }

@@ -1,5 +1,5 @@
-// Package draft makes the text of an experiment file or of a needs file from a few answers. skerry
-// init asks for them in a terminal and takes flags, and the dashboard has a form for each:
+// Package draft makes the text of an experiment file or of a needs file from a few answers: the flags of
+// skerry init, or a form of the dashboard.
 //
 //	answers ─► Experiment or Needs ─► YAML ─► the parser of the file, as for any file
 //
@@ -56,14 +56,6 @@ func NewPlaces(t topology.Topology) Places {
 		p.Links = append(p.Links, l.ID)
 	}
 	return p
-}
-
-// first is the default site of clients.
-func (p Places) first() string {
-	if len(p.Sites) == 0 {
-		return ""
-	}
-	return p.Sites[0]
 }
 
 // ParseEvent reads an event as a person writes it on a command line: OFFER, OFFER=TARGET, each

@@ -66,34 +66,3 @@ func TestWrongAnswers(t *testing.T) {
 		}
 	}
 }
-
-// A wrong answer is reported and asked again; another cloud has its own sites and bad days.
-func TestNeedsInterview(t *testing.T) {
-	i := &interview{answers: map[string][]string{"Your cloud": {"mesh:3"}, "requests come from": {"Atlantis", "n2"},
-		"Bad days": {"site_lost: n9", "site_lost: n3"}, "Databases": {"two"}, "a second": {"many", "50"}}}
-	var out strings.Builder
-	questions := Interview[Needs]{Out: &out, Line: i.line, Questions: (*Needs).Questions, Check: func(s Needs) (Places, error) {
-		_, contest, err := s.Check("needs.yaml", registry(), 0)
-		if err != nil {
-			return Places{}, err
-		}
-		return NewPlaces(contest.Cloud()), nil
-	}}
-	s, err := questions.Run(DefaultNeeds())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Cloud != "mesh:3" || strings.Join(s.Clients, " ") != "n2" || strings.Join(s.BadDays, " ") != "site_lost: n3" || s.Target != 50 ||
-		strings.Join(s.Consider, " ") != "two" {
-		t.Errorf("%+v", s)
-	}
-	for _, want := range []string{"Atlantis", "n9", `"many" is not a number`} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no message with %s:\n%s", want, &out)
-		}
-	}
-	questions.Check = func(Needs) (Places, error) { return Places{}, ErrAnswer }
-	if _, err := questions.Run(DefaultNeeds()); err == nil {
-		t.Error("an invalid start leads to a question")
-	}
-}

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"testing"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -117,31 +118,18 @@ func exchangeEcho(fd int, to *unix.SockaddrInet4, id, seq uint16) (time.Duration
 	}
 }
 
-// Sparse is the error of round trips relative to the configured ones when packets are rare, so that
-// processors sleep between them: above what a plain veth pair takes in the same run.
-type Sparse struct {
-	// Rate is the round trips a second and pair, over the Pairs nearest pairs of azure8 at sparseScale.
-	Rate  float64 `json:"rate"`
-	Pairs int     `json:"pairs"`
-	// Beside is nothing or busy (a loop for each core).
-	Beside string `json:"beside"`
-	// Seen is by whom: kernel (timestamps of packets) or application (a program's clock).
-	Seen    string `json:"seen"`
-	Samples int    `json:"samples"`
-	// VethMean and VethMax are as many round trips of the plain pair, as often, in ms.
-	VethMean float64 `json:"veth_mean_ms"`
-	VethMax  float64 `json:"veth_max_ms"`
-	// ExtraMean and WorstPair are means of the links' round trips less what was set and less
-	// VethMean, in ms: over all, and of the pair that is worst. ExtraP99 and ExtraMax are of single packets;
-	// WorstAbove is by how much the worst of them is above the worst of the plain pair.
-	ExtraMean  float64 `json:"extra_mean_ms"`
-	WorstPair  float64 `json:"worst_pair_ms"`
-	ExtraP99   float64 `json:"extra_p99_ms"`
-	ExtraMax   float64 `json:"extra_max_ms"`
-	WorstAbove float64 `json:"worst_above_ms"`
-	// LateP50 and LateP99 are the emulator's own account, in ms, for one direction.
-	LateP50 float64 `json:"late_p50_ms"`
-	LateP99 float64 `json:"late_p99_ms"`
+// sparse is the error of round trips relative to the configured ones when packets are rare, so that
+// processors sleep between them: above what a plain veth pair takes in the same run. Times are in ms.
+type sparse struct {
+	samples int
+	// vethMean and vethMax are as many round trips of the plain pair, as often.
+	vethMean, vethMax float64
+	// extraMean and worstPair are means of the links' round trips less what was set and less
+	// vethMean: over all, and of the pair that is worst. extraP99 and extraMax are of single packets;
+	// worstAbove is by how much the worst of them is above the worst of the plain pair.
+	extraMean, worstPair, extraP99, extraMax, worstAbove float64
+	// lateP50 and lateP99 are the emulator's own account, for one direction.
+	lateP50, lateP99 float64
 }
 
 // sparseScale gives links of 1 to 40 ms one way.
@@ -154,45 +142,58 @@ var sparseRates = []struct {
 	count int
 }{{1, 28, 10}, {20, 28, 100}, {1000, 1, 4000}}
 
-func (b *bench) measureSparse(ctx context.Context) error {
+// BenchmarkSparse measures round trips at low packet rates over the nearest pairs of azure8: beside nothing or a busy loop
+// for each core, by timestamps of packets (kernel) or by a program's clock. The target is a mean of 0.05 ms, and a worst
+// packet 0.15 ms above the worst of the plain pair. Use -benchtime 1x.
+func BenchmarkSparse(b *testing.B) {
 	for _, beside := range []string{"nothing", "busy"} {
-		for _, seen := range []string{"kernel", "application"} {
+		for _, clock := range []string{"kernel", "program"} {
 			for _, r := range sparseRates {
-				b.Progress("sparse round trips, " + format(r.rate) + " a second, beside " + beside + ", seen by the " + seen)
-				s := Sparse{Rate: r.rate, Pairs: r.wires, Beside: beside, Seen: seen}
-				if err := b.measureSparseAt(ctx, &s, pick(b, r.count, max(3, r.count/4))); err != nil {
-					return err
-				}
-				b.result.Sparse = append(b.result.Sparse, s)
+				b.Run(fmt.Sprintf("%g a second on %d pairs, beside %s, %s", r.rate, r.wires, beside, clock), func(b *testing.B) {
+					bench := newBench(b)
+					for b.Loop() {
+						s, err := bench.measureSparse(b.Context(), r.rate, r.wires, r.count, beside == "busy", clock == "program")
+						if err != nil {
+							b.Fatal(err)
+						}
+						b.ReportMetric(s.vethMean, "ms-veth")
+						b.ReportMetric(s.extraMean, "ms-mean")
+						b.ReportMetric(s.worstPair, "ms-worst-pair")
+						b.ReportMetric(s.extraP99, "ms-p99")
+						b.ReportMetric(s.extraMax, "ms-max")
+						b.ReportMetric(s.worstAbove, "ms-worst-above-veth")
+						b.ReportMetric(s.lateP50, "ms-late-p50")
+						b.ReportMetric(s.lateP99, "ms-late-p99")
+					}
+				})
 			}
 		}
 	}
-	return nil
 }
 
-func (b *bench) measureSparseAt(ctx context.Context, s *Sparse, count int) (err error) {
+func (b *bench) measureSparse(ctx context.Context, rate float64, pairs, count int, busy, program bool) (s sparse, err error) {
 	w, err := b.newAzureTestbed(ctx, sparseScale, false)
 	if err != nil {
-		return err
+		return s, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	near, far, err := w.addVeth()
 	if err != nil {
-		return err
+		return s, err
 	}
-	if s.Beside == "busy" {
+	if busy {
 		stop, err := occupyCores()
 		if err != nil {
-			return err
+			return s, err
 		}
 		defer stop()
 	}
-	interval := time.Duration(float64(time.Second) / s.Rate)
+	interval := time.Duration(float64(time.Second) / rate)
 	slices.SortStableFunc(w.links, func(a, b *benchLink) int { return cmp.Compare(a.ab.Latency, b.ab.Latency) })
-	wires := w.links[:s.Pairs]
+	wires := w.links[:pairs]
 	measure := pingByKernelClock
 	askers := 1
-	if s.Seen == "application" { // one that waits for each answer has no next request meanwhile
+	if program { // one that waits for each answer has no next request meanwhile
 		measure = pingByProgramClock
 		askers += int(2 * wires[len(wires)-1].ab.Latency / interval)
 	}
@@ -204,22 +205,22 @@ func (b *bench) measureSparseAt(ctx context.Context, s *Sparse, count int) (err 
 	}
 	plain, err := measure(ctx, slices.Repeat([]probe.Pair{{From: near, To: far}}, len(forward)), count, interval)
 	if err != nil {
-		return err
+		return s, err
 	}
 	if _, err := w.engine.Lateness(ctx, true); err != nil {
-		return err
+		return s, err
 	}
 	got, err := measure(ctx, forward, count, interval)
 	if err != nil {
-		return err
+		return s, err
 	}
 	late, err := w.engine.Lateness(ctx, false)
 	if err != nil {
-		return err
+		return s, err
 	}
-	s.LateP50, s.LateP99 = milliseconds(late.P50), milliseconds(late.P99)
+	s.lateP50, s.lateP99 = milliseconds(late.P50), milliseconds(late.P99)
 	s.setErrors(wires, slices.Concat(plain...), got)
-	return nil
+	return s, nil
 }
 
 func pingByKernelClock(ctx context.Context, pairs []probe.Pair, count int, interval time.Duration) ([][]time.Duration, error) {
@@ -231,19 +232,19 @@ func pingByKernelClock(ctx context.Context, pairs []probe.Pair, count int, inter
 	return all, err
 }
 
-func (s *Sparse) setErrors(wires []*benchLink, plain []time.Duration, got [][]time.Duration) {
+func (s *sparse) setErrors(wires []*benchLink, plain []time.Duration, got [][]time.Duration) {
 	veth := summarise(plain)
-	s.VethMean, s.VethMax = milliseconds(veth.mean), milliseconds(veth.max)
+	s.vethMean, s.vethMax = milliseconds(veth.mean), milliseconds(veth.max)
 	var all []time.Duration
 	for i, samples := range got {
 		var extra []time.Duration
 		for _, took := range samples {
 			extra = append(extra, took-wires[i].ab.Latency-wires[i].ba.Latency-veth.mean)
 		}
-		s.WorstPair = max(s.WorstPair, milliseconds(summarise(extra).mean))
+		s.worstPair = max(s.worstPair, milliseconds(summarise(extra).mean))
 		all = append(all, extra...)
 	}
 	x := summarise(all)
-	s.Samples, s.ExtraMean, s.ExtraP99, s.ExtraMax = len(all), milliseconds(x.mean), milliseconds(x.p99), milliseconds(x.max)
-	s.WorstAbove = milliseconds(x.max + veth.mean - veth.max)
+	s.samples, s.extraMean, s.extraP99, s.extraMax = len(all), milliseconds(x.mean), milliseconds(x.p99), milliseconds(x.max)
+	s.worstAbove = milliseconds(x.max + veth.mean - veth.max)
 }
