@@ -25,6 +25,8 @@ import (
 // and the sum of all lengths.
 const (
 	stateChunk = 256 << 10
+	// stateRate bounds what a state takes of the network, in bytes per second and per receiver.
+	stateRate = 64 << 20
 	// saveTime is how long a receiver waits for the giver's state to be written to a file.
 	saveTime = 10 * time.Minute
 	// spoolAge is for how long one file serves several receivers.
@@ -35,7 +37,6 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 type snapshots struct {
 	path string // of the file that a state is given from
-	rate int64
 
 	use   sync.Mutex // of the Snapshotter, and of the next two
 	index uint64     // of the state in the file; 0: none
@@ -48,7 +49,6 @@ type snapshots struct {
 
 func (s *snapshots) init(cfg Config) {
 	s.path = filepath.Join(cfg.Dir, "state.spool")
-	s.rate = cfg.SnapshotRate
 	os.Remove(s.path)
 }
 
@@ -122,7 +122,7 @@ func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64)
 		if err != nil {
 			return fmt.Errorf("reading the saved state: %w", err)
 		}
-		due := begun.Add(time.Duration(float64(total) / float64(n.snap.rate) * float64(time.Second)))
+		due := begun.Add(time.Duration(float64(total) / stateRate * float64(time.Second)))
 		if err := linger.For(ctx, time.Until(due)); err != nil {
 			return err
 		}

@@ -25,7 +25,6 @@ type transport struct {
 	addr    string
 	tls     *tls.Config        // of what is listened on
 	secure  func() *tls.Config // of a connection to another member, nil for none
-	dial    func(ctx context.Context, addr string) (net.Conn, error)
 	logger  *slog.Logger
 	node    *Node        // its methods for a transport do not block
 	name    atomic.Value // the log's, a string

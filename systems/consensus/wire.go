@@ -125,7 +125,7 @@ func (t *transport) connect(ctx context.Context, addr string, h hello, wait time
 	fail := func(err error) (net.Conn, *bufio.Reader, welcome, error) {
 		return nil, nil, welcome{}, fmt.Errorf("connecting to member %d at %s: %w", h.To, addr, err)
 	}
-	conn, err := t.dial(dialing, addr)
+	conn, err := (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext(dialing, "tcp", addr)
 	if err != nil {
 		return fail(err)
 	}
