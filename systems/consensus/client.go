@@ -151,12 +151,6 @@ func (n *Node) Applied(index uint64) {
 	n.post(func() { n.m.setApplied(n.cfg.Self.ID, n.applied.Load()) })
 }
 
-// Compact drops entries up to index as soon as the log's segments allow it, although other members may not have applied
-// them. It keeps entries that this member's consumer has not applied.
-func (n *Node) Compact(index uint64) {
-	n.post(func() { n.m.compaction.requested = max(n.m.compaction.requested, index) })
-}
-
 // Leader returns the leader, if one is known.
 func (n *Node) Leader() (Member, bool) {
 	n.mu.Lock()

@@ -14,6 +14,8 @@ var messages = []message{
 	{to: 2, refusal: &refusal{term: 3, epoch: 9, items: []refused{{5, 1, "why"}, {6, 0, ""}}}},
 	{to: 2, transfer: 4},
 	{to: 2, note: frameSubscribe},
+	{to: 2, ping: &ping{sent: 1, applied: 2, dropped: 3, election: 4, term: 5}},
+	{to: 2, pong: 6},
 }
 
 func TestCodec(t *testing.T) {
@@ -23,7 +25,7 @@ func TestCodec(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := decodeMessage(2, b)
-		if diff := cmp.Diff(m, got, cmp.AllowUnexported(message{}, forward{}, item{}, refusal{}, refused{}), protocmp.Transform()); diff != "" || err != nil {
+		if diff := cmp.Diff(m, got, cmp.AllowUnexported(message{}, forward{}, item{}, refusal{}, refused{}, ping{}), protocmp.Transform()); diff != "" || err != nil {
 			t.Errorf("%v %s", err, diff)
 		}
 	}
@@ -48,7 +50,7 @@ func FuzzDecode(f *testing.F) {
 			t.Fatal(err)
 		}
 		got, err := decodeMessage(2, again)
-		if diff := cmp.Diff(m, got, cmp.AllowUnexported(message{}, forward{}, item{}, refusal{}, refused{}), protocmp.Transform()); diff != "" || err != nil {
+		if diff := cmp.Diff(m, got, cmp.AllowUnexported(message{}, forward{}, item{}, refusal{}, refused{}, ping{}), protocmp.Transform()); diff != "" || err != nil {
 			t.Errorf("%v %s", err, diff)
 		}
 	})

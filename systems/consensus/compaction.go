@@ -44,10 +44,9 @@ type unconfirmedWrite struct {
 }
 
 type compaction struct {
-	applied   map[uint64]uint64 // by member, as each reported
-	dropped   uint64            // last entry that some member's log has dropped
-	requested uint64            // by Node.Compact
-	target    uint64            // sent to the store
+	applied map[uint64]uint64 // by member, as each reported
+	dropped uint64            // last entry that some member's log has dropped
+	target  uint64            // sent to the store
 }
 
 func (m *machine) setApplied(id, applied uint64) { m.compaction.applied[id] = applied }
@@ -83,9 +82,7 @@ func (m *machine) chooseCompaction() {
 		old = m.now.Add(-m.cfg.maxAge)
 	}
 	forced := min(m.log.Excess(m.cfg.maxLog-3*segmentSize(m.cfg.maxLog), old), anywhere, m.published.index)
-	asked := min(m.compaction.requested, m.compaction.applied[m.cfg.id], m.published.index)
-	target := max(everywhere, forced, asked)
-	if target > m.compaction.target {
+	if target := max(everywhere, forced); target > m.compaction.target {
 		m.compaction.target = target
 		m.out.store = append(m.out.store, request{compact: target})
 	}

@@ -96,8 +96,6 @@ type Config struct {
 	// RootCAs. nil, plain TCP, is for loopback and private networks only.
 	TLS     *tls.Config
 	DialTLS func() *tls.Config
-	// Dial replaces the way to other members, for tests; nil: TCP, under TLS if set.
-	Dial func(ctx context.Context, addr string) (net.Conn, error)
 
 	// Election is how long a member goes without its leader before it stands for election: between one and two times this
 	// long, at random. Heartbeats are a tenth of it apart. 0: the leader sets it for all to
@@ -115,8 +113,6 @@ type Config struct {
 	// Snapshotter gives and takes the consumer's state, for members that the log no longer serves. nil: a log without
 	// state; such a member's log jumps ahead, and its consumer learns of it by a CompactedError.
 	Snapshotter Snapshotter
-	// SnapshotRate bounds what snapshots take of the network, in bytes per second and per receiver; 0: 64 MiB/s.
-	SnapshotRate int64
 	// MaxLog bounds the log on disk, in bytes; 0: 1 GiB; at least 1 MiB. Below it, entries stay until every member has
 	// applied them. At the limit, members that lag are cut loose (a snapshot will bring them back); entries that no
 	// member has applied are never dropped: proposals are refused with ErrLogFull instead, from fifteen sixteenths of

@@ -81,7 +81,9 @@ type message struct {
 	forward  *forward
 	refusal  *refusal
 	transfer uint64
-	note     frameKind // frameHeed or frameTold
+	note     frameKind // frameSubscribe or frameNotify
+	ping     *ping
+	pong     int64 // sent of the ping that it answers
 }
 
 // newMachine continues from the log. Entry 1 of a new log stands for the first membership. Consumers never receive it.

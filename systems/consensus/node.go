@@ -137,8 +137,8 @@ func (n *Node) start() error {
 		addr = l.Addr().String()
 	}
 	n.tr = &transport{
-		cluster: n.cfg.Cluster, self: n.cfg.Self.ID, addr: addr, tls: n.cfg.TLS, secure: n.cfg.DialTLS, dial: n.cfg.Dial,
-		logger: n.logger, node: n,
+		cluster: n.cfg.Cluster, self: n.cfg.Self.ID, addr: addr, tls: n.cfg.TLS, secure: n.cfg.DialTLS, logger: n.logger,
+		node: n,
 	}
 	n.tr.name.Store(m.membership.conf.Log) // before the first connection
 	n.tr.start(l)
@@ -195,18 +195,11 @@ func (c *Config) check() error {
 	if c.MaxLog < 1<<20 {
 		return fmt.Errorf("a log of at most %d bytes is too small: 1 MiB is the least", c.MaxLog)
 	}
-	if c.SnapshotRate == 0 {
-		c.SnapshotRate = 64 << 20
-	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.fs == nil {
 		c.fs = wal.Directory
-	}
-	if c.Dial == nil {
-		d := &net.Dialer{KeepAlive: 15 * time.Second}
-		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) { return d.DialContext(ctx, "tcp", addr) }
 	}
 	return nil
 }

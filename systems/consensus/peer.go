@@ -1,22 +1,21 @@
 package consensus
 
 import (
-	"encoding/binary"
-	"slices"
-
 	"bufio"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"golang.org/x/sys/unix"
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
 	"go.etcd.io/raft/v3/raftpb"
+	"golang.org/x/sys/unix"
 
 	"skerry/internal/base/linger"
 )
@@ -45,7 +44,7 @@ type peer struct {
 	mu        sync.Mutex
 	addr      string
 	queue     []message
-	controls  [][]byte
+	controls  []message // pings and pongs
 	bytes     int
 	connected bool
 	socket    syscall.RawConn // takes what it can at once; nil: under TLS
@@ -91,10 +90,10 @@ func (p *peer) send(m message) bool {
 	return true
 }
 
-func (p *peer) queueControl(b []byte) {
+func (p *peer) queueControl(m message) {
 	p.mu.Lock()
 	if p.connected && len(p.controls) < maxQueue {
-		p.controls = append(p.controls, b)
+		p.controls = append(p.controls, m)
 	}
 	p.mu.Unlock()
 	p.signal()
@@ -281,24 +280,21 @@ func (p *peer) release() bool {
 	return true
 }
 
-func (p *peer) writeQueued(w *bufio.Writer, controls [][]byte, queue []message) error {
-	for _, b := range controls {
-		if err := writeFrame(w, b); err != nil {
-			return err
-		}
-	}
-	for _, m := range queue {
-		b, err := encodeMessage(m)
-		if err != nil {
-			return err
-		}
-		if err := writeFrame(w, b); err != nil {
-			return err
-		}
-		// Acknowledgements are urgent, and large frames gain nothing from batching.
-		if m.raft.GetType() == raftpb.MsgAppResp || len(b) > 64<<10 {
-			if err := w.Flush(); err != nil {
+func (p *peer) writeQueued(w *bufio.Writer, queues ...[]message) error {
+	for _, queue := range queues {
+		for _, m := range queue {
+			b, err := encodeMessage(m)
+			if err != nil {
 				return err
+			}
+			if err := writeFrame(w, b); err != nil {
+				return err
+			}
+			// Acknowledgements are urgent, and large frames gain nothing from batching.
+			if m.raft.GetType() == raftpb.MsgAppResp || len(b) > 64<<10 {
+				if err := w.Flush(); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -1,10 +1,6 @@
 package consensus
 
-import (
-	"time"
-
-	"skerry/internal/base/varint"
-)
+import "time"
 
 type ping struct {
 	sent    int64  // the sender's clock, in ns; the answer repeats it
@@ -18,32 +14,6 @@ type ping struct {
 // processStart is the origin of the times in pings. Only their sender reads them.
 var processStart = time.Now()
 
-func encodePing(p ping, now time.Time) []byte {
-	return varint.Append([]byte{byte(framePing)}, uint64(now.Sub(processStart)), p.applied, uint64(p.election), p.term, p.dropped)
-}
-
-func decodePing(b []byte) (ping, error) {
-	r := varint.NewReader(b[1:])
-	p := ping{sent: int64(r.Number()), applied: r.Number(), election: int64(r.Number()), term: r.Number(), dropped: r.Number()}
-	if r.Bad() {
-		return ping{}, errFrame
-	}
-	return p, nil
-}
-
-func encodePong(sent int64) []byte {
-	return varint.Append([]byte{byte(framePong)}, uint64(sent))
-}
-
-func decodePong(b []byte) (int64, error) {
-	r := varint.NewReader(b[1:])
-	sent := int64(r.Number())
-	if r.Bad() {
-		return 0, errFrame
-	}
-	return sent, nil
-}
-
 func (p *peer) handlePong(sent int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,14 +26,16 @@ func (p *peer) handlePong(sent int64) {
 
 // newPing returns a heartbeat. Only one at a time is measured: a link that held several back while it was down delivers them
 // together. A ping whose answer may have been dropped is given up.
-func (p *peer) newPing(now time.Time) []byte {
+func (p *peer) newPing(now time.Time) message {
 	at := now.Sub(processStart)
 	p.mu.Lock()
 	if p.probe == 0 || at-time.Duration(p.probe) > pingTimeout {
 		p.probe = int64(at)
 	}
 	p.mu.Unlock()
-	return encodePing(p.t.node.heartbeat(), now)
+	ping := p.t.node.heartbeat()
+	ping.sent = int64(at)
+	return message{ping: &ping}
 }
 
 // roundTrip returns an upper bound of nearly all round trips, 0 out of reach. It is unknown before the first answer.

@@ -2,11 +2,10 @@ package consensus
 
 import (
 	"cmp"
+	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"net"
 	"os"
@@ -21,21 +20,19 @@ import (
 )
 
 // A member that needs a state asks a member that has one. The sender writes the state to a file first, so that the receiver
-// does not delay its consumer. It sends the file in chunks of length, CRC32C and data, and after the last one a length of 0
-// and the sum of all lengths.
+// does not delay its consumer. It sends the file as uncompressed gzip, whose end and checksum tell a complete state.
 const (
-	stateChunk = 256 << 10
+	stateChunk = 256 << 10 // the rate is kept with each
+	// stateRate bounds what a state takes of the network, in bytes per second and per receiver.
+	stateRate = 64 << 20
 	// saveTime is how long a receiver waits for the giver's state to be written to a file.
 	saveTime = 10 * time.Minute
 	// spoolAge is for how long one file serves several receivers.
 	spoolAge = 30 * time.Second
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 type snapshots struct {
 	path string // of the file that a state is given from
-	rate int64
 
 	use   sync.Mutex // of the Snapshotter, and of the next two
 	index uint64     // of the state in the file; 0: none
@@ -48,7 +45,6 @@ type snapshots struct {
 
 func (s *snapshots) init(cfg Config) {
 	s.path = filepath.Join(cfg.Dir, "state.spool")
-	s.rate = cfg.SnapshotRate
 	os.Remove(s.path)
 }
 
@@ -104,97 +100,33 @@ func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64)
 		return err
 	}
 	begun, total := time.Now(), int64(0)
-	b := make([]byte, 8+stateChunk)
+	z, _ := gzip.NewWriterLevel(conn, gzip.NoCompression) // it is a level
 	for {
-		c, err := io.ReadFull(f, b[8:])
-		if c > 0 {
-			binary.LittleEndian.PutUint32(b, uint32(c))
-			binary.LittleEndian.PutUint32(b[4:], crc32.Checksum(b[8:8+c], castagnoli))
-			conn.SetWriteDeadline(time.Now().Add(writeTime))
-			if _, err := conn.Write(b[:8+c]); err != nil {
-				return err
-			}
-			total += int64(c)
-		}
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			break
+		conn.SetWriteDeadline(time.Now().Add(writeTime))
+		c, err := io.CopyN(z, f, stateChunk)
+		total += c
+		if err == io.EOF {
+			return z.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("reading the saved state: %w", err)
+			return fmt.Errorf("giving the state: %w", err)
 		}
-		due := begun.Add(time.Duration(float64(total) / float64(n.snap.rate) * float64(time.Second)))
+		due := begun.Add(time.Duration(float64(total) / stateRate * float64(time.Second)))
 		if err := linger.For(ctx, time.Until(due)); err != nil {
 			return err
 		}
 	}
-	end := binary.LittleEndian.AppendUint64(make([]byte, 4), uint64(total))
-	_, err = conn.Write(end)
-	return err
 }
 
-// stateReader reads a state from a connection. Only a complete state ends in io.EOF.
-type stateReader struct {
-	r     io.Reader
-	conn  net.Conn
-	chunk []byte
-	total uint64
-	err   error
+// stateSource reads what a giver sends, as long as it sends.
+type stateSource struct {
+	r    io.Reader
+	conn net.Conn
 }
 
-func (s *stateReader) Read(p []byte) (int, error) {
-	for len(s.chunk) == 0 && s.err == nil {
-		s.chunk, s.err = s.next()
-	}
-	if s.err != nil {
-		return 0, s.err
-	}
-	c := copy(p, s.chunk)
-	s.chunk = s.chunk[c:]
-	return c, nil
-}
-
-func (s *stateReader) next() ([]byte, error) {
+func (s stateSource) Read(p []byte) (int, error) {
 	s.conn.SetReadDeadline(time.Now().Add(6 * writeTime))
-	size, err := s.number(4)
-	if err != nil {
-		return nil, err
-	}
-	if size == 0 {
-		total, err := s.number(8)
-		if err == nil && total != s.total {
-			err = fmt.Errorf("%w: state of %d bytes, %d came", errFrame, total, s.total)
-		}
-		if err == nil {
-			err = io.EOF
-		}
-		return nil, err
-	}
-	sum, err := s.number(4)
-	if err != nil || size > stateChunk {
-		return nil, errors.Join(errFrame, err)
-	}
-	b := make([]byte, size)
-	if _, err := io.ReadFull(s.r, b); err != nil {
-		return nil, unexpectedEOF(err)
-	}
-	if uint64(crc32.Checksum(b, castagnoli)) != sum {
-		return nil, fmt.Errorf("%w: checksum of a part of the state", errFrame)
-	}
-	s.total += size
-	return b, nil
-}
-
-func (s *stateReader) number(size int) (uint64, error) {
-	var b [8]byte
-	_, err := io.ReadFull(s.r, b[:size])
-	return binary.LittleEndian.Uint64(b[:]), unexpectedEOF(err)
-}
-
-func unexpectedEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
+	return s.r.Read(p)
 }
 
 // deferSnapshot reports whether a snapshot must wait for its state, and starts to load the state.
@@ -310,9 +242,14 @@ func (n *Node) loadFrom(ctx context.Context, m Member, index uint64) (uint64, er
 		return 0, fmt.Errorf("member %d gave a state at %d, asked for %d", m.ID, w.Index, index)
 	}
 	n.logger.Info("loads a state", "from", m.ID, "index", w.Index)
+	z, err := gzip.NewReader(stateSource{r, conn})
+	if err != nil {
+		return 0, fmt.Errorf("loading the state of member %d: %w", m.ID, err)
+	}
+	z.Multistream(false)
 	n.snap.use.Lock()
 	defer n.snap.use.Unlock()
-	if err := n.cfg.Snapshotter.Load(ctx, w.Index, &stateReader{r: r, conn: conn}); err != nil {
+	if err := n.cfg.Snapshotter.Load(ctx, w.Index, z); err != nil {
 		return 0, fmt.Errorf("loading the state of member %d: %w", m.ID, err)
 	}
 	n.snap.index = 0

@@ -25,7 +25,6 @@ type transport struct {
 	addr    string
 	tls     *tls.Config        // of what is listened on
 	secure  func() *tls.Config // of a connection to another member, nil for none
-	dial    func(ctx context.Context, addr string) (net.Conn, error)
 	logger  *slog.Logger
 	node    *Node        // its methods for a transport do not block
 	name    atomic.Value // the log's, a string
@@ -232,40 +231,26 @@ func (t *transport) hasInbound(id uint64) bool {
 }
 
 func (t *transport) handleFrame(from uint64, b []byte) error {
-	if len(b) == 0 {
-		return errFrame
-	}
-	switch frameKind(b[0]) {
-	case framePing:
-		p, err := decodePing(b)
-		if err != nil {
-			return err
-		}
+	m, err := decodeMessage(t.self, b)
+	switch {
+	case err != nil:
+		return err
+	case m.ping != nil:
 		if t.isRemoved(from) {
 			return ErrRemoved // the next handshake gives the reason
 		}
-		t.node.handlePing(from, p)
+		t.node.handlePing(from, *m.ping)
 		if to := t.peer(from); to != nil {
-			to.queueControl(encodePong(p.sent))
+			to.queueControl(message{pong: m.ping.sent})
 		}
-		return nil
-	case framePong:
-		sent, err := decodePong(b)
-		if err != nil {
-			return err
-		}
+	case m.pong != 0:
 		if to := t.peer(from); to != nil {
-			to.handlePong(sent)
+			to.handlePong(m.pong)
 		}
-		return nil
-	}
-	m, err := decodeMessage(t.self, b)
-	if err != nil {
-		return err
-	}
-	if m.raft != nil && (m.raft.GetFrom() != from || m.raft.GetTo() != t.self) {
+	case m.raft != nil && (m.raft.GetFrom() != from || m.raft.GetTo() != t.self):
 		return errFrame
+	default:
+		t.node.receive(from, m)
 	}
-	t.node.receive(from, m)
 	return nil
 }

@@ -125,7 +125,7 @@ func (t *transport) connect(ctx context.Context, addr string, h hello, wait time
 	fail := func(err error) (net.Conn, *bufio.Reader, welcome, error) {
 		return nil, nil, welcome{}, fmt.Errorf("connecting to member %d at %s: %w", h.To, addr, err)
 	}
-	conn, err := t.dial(dialing, addr)
+	conn, err := (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext(dialing, "tcp", addr)
 	if err != nil {
 		return fail(err)
 	}
@@ -248,8 +248,11 @@ func encodeMessage(m message) ([]byte, error) {
 			b = varint.AppendText(varint.Append(b, it.seq, it.attempt), it.reason)
 		}
 		return b, nil
-	}
-	if m.note != 0 {
+	case m.ping != nil:
+		return varint.Append([]byte{byte(framePing)}, uint64(m.ping.sent), m.ping.applied, uint64(m.ping.election), m.ping.term, m.ping.dropped), nil
+	case m.pong != 0:
+		return varint.Append([]byte{byte(framePong)}, uint64(m.pong)), nil
+	case m.note != 0:
 		return []byte{byte(m.note)}, nil
 	}
 	return varint.Append([]byte{byte(frameTransfer)}, m.transfer), nil
@@ -281,6 +284,10 @@ func decodeMessage(to uint64, b []byte) (message, error) {
 		}
 	case frameTransfer:
 		m.transfer = r.Number()
+	case framePing:
+		m.ping = &ping{sent: int64(r.Number()), applied: r.Number(), election: int64(r.Number()), term: r.Number(), dropped: r.Number()}
+	case framePong:
+		m.pong = int64(r.Number())
 	case frameSubscribe, frameNotify:
 		m.note = frameKind(b[0])
 	default:

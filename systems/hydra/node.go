@@ -58,8 +58,6 @@ var _ Log = (*consensus.Node)(nil)
 type Options struct {
 	Cluster          string
 	Name, Cloud, API string
-	// Members have addresses in the configuration.
-	Members []api.Member
 	// Transport reaches other members' interfaces, with TLS if Secure. Token is the bearer token.
 	Transport http.RoundTripper
 	Secure    bool
@@ -86,11 +84,10 @@ type Node struct {
 	store *cloudsql.Store // nil for a witness
 
 	progress
-	directory directory
-	changes   tableChanges
-	memory    tableCache
-	stuck     stuckEntry
-	remotes   remoteDatabases
+	changes tableChanges
+	memory  tableCache
+	stuck   stuckEntry
+	remotes remoteDatabases
 
 	// database is locked while entries are applied or the database is replaced.
 	database    sync.Mutex
@@ -125,7 +122,6 @@ func NewNode(o Options, s *cloudsql.Store) *Node {
 	n := &Node{Options: o, store: s, checked: make(chan struct{})}
 	n.polls, n.unpoll = context.WithCancel(context.Background())
 	n.progress.init()
-	n.directory.init(o.Members)
 	n.memory.load(o.Dir)
 	n.remotes.init(n)
 	return n

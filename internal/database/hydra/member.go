@@ -1,9 +1,7 @@
 package hydra
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -11,11 +9,13 @@ import (
 	"strconv"
 	"time"
 
+	"skerry/internal/base/unit"
 	"skerry/internal/database"
 	"skerry/internal/database/daemon"
 	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/deploy"
 	"skerry/systems/hydra/hydraclient"
 )
 
@@ -60,47 +60,15 @@ func (c *cluster) newMember(h host.Host) (*member, error) {
 func (m *member) dir() string { return filepath.Join(m.host.Dir(), Name) }
 func (m *member) log() string { return filepath.Join(m.host.Dir(), "hydra.log") }
 
-// configuration is a member's configuration file. JSON is valid YAML.
-type configuration struct {
-	Cluster      string      `json:"cluster"`
-	ID           uint64      `json:"id"`
-	Name         string      `json:"name"`
-	Cloud        string      `json:"cloud"`
-	Listen       string      `json:"listen"`
-	Peer         string      `json:"peer"`
-	Data         string      `json:"data"`
-	Database     string      `json:"database,omitempty"`
-	Witness      bool        `json:"witness"`
-	Members      []peerEntry `json:"members,omitempty"`
-	Join         bool        `json:"join"`
-	Direct       bool        `json:"direct"`
-	Insecure     bool        `json:"insecure"`
-	Election     string      `json:"election"`
-	PreferCloud  string      `json:"prefer_cloud,omitempty"`
-	FollowWrites bool        `json:"follow_writes"`
-	MaxLog       string      `json:"max_log"`
-	MaxAge       string      `json:"max_age"`
-	Drain        string      `json:"drain"`
-}
-
-type peerEntry struct {
-	ID      uint64 `json:"id"`
-	Name    string `json:"name"`
-	Cloud   string `json:"cloud"`
-	Peer    string `json:"peer"`
-	API     string `json:"api"`
-	Witness bool   `json:"witness"`
-}
-
 func (c *cluster) startNew(ctx context.Context, m *member, members []*member, join bool) error {
 	if err := files.Empty(ctx, m.host.Files(), m.dir()); err != nil {
 		return fmt.Errorf("emptying the directory of hydra on %s: %w", m.host.Name(), err)
 	}
 	o := c.options
-	file := configuration{
+	file := deploy.MemberFile{
 		Cluster: c.name, ID: m.id, Name: m.host.Name(), Cloud: m.cloud, Listen: m.addr, Peer: m.peer, Data: m.dir(),
-		Witness: m.witness, Join: join, Direct: o.direct, Insecure: true, Election: o.election.String(), PreferCloud: o.preferCloud,
-		FollowWrites: o.followWrites, MaxLog: strconv.FormatInt(o.maxLog, 10) + "B", MaxAge: o.maxAge.String(), Drain: "0s",
+		Witness: m.witness, Join: join, Direct: o.direct, Insecure: true, Election: unit.Duration(o.election), PreferCloud: o.preferCloud,
+		FollowWrites: o.followWrites, MaxLog: new(unit.Bytes(o.maxLog)), MaxAge: unit.Duration(o.maxAge), Drain: new(unit.Duration(0)),
 	}
 	if !m.witness {
 		var err error
@@ -109,14 +77,12 @@ func (c *cluster) startNew(ctx context.Context, m *member, members []*member, jo
 		}
 	}
 	for _, other := range members {
-		file.Members = append(file.Members, peerEntry{ID: other.id, Name: other.host.Name(), Cloud: other.cloud, Peer: other.peer, API: other.addr, Witness: other.witness})
+		file.Members = append(file.Members, deploy.MemberEntry{
+			ID: other.id, Name: other.host.Name(), Cloud: other.cloud, Peer: other.peer, API: other.addr, Witness: other.witness,
+		})
 	}
-	text, err := json.MarshalIndent(file, "", "  ")
-	if err == nil {
-		err = m.host.Files().Write(ctx, m.configPath(), 0o600, bytes.NewReader(text))
-	}
-	if err != nil {
-		return fmt.Errorf("writing the configuration of hydra on %s: %w", m.host.Name(), err)
+	if err := file.Write(ctx, m.host, m.configPath()); err != nil {
+		return fmt.Errorf("configuring hydra: %w", err)
 	}
 	return c.startProcess(ctx, m, join)
 }

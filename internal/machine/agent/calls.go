@@ -7,17 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
-	"net/netip"
+	"reflect"
+	"strings"
 	"time"
 
 	"skerry/internal/base/advice"
 	"skerry/internal/kernel/rootless"
-	"skerry/internal/link"
-	"skerry/internal/link/probe"
 	"skerry/internal/machine"
 	"skerry/internal/machine/doctor"
+	"skerry/internal/machine/files"
 	"skerry/internal/machine/host"
 	"skerry/internal/machine/pathprobe"
 	"skerry/internal/machine/rpc"
@@ -25,38 +24,124 @@ import (
 
 // exchange is one call and its response.
 type exchange struct {
-	of  rpc.CallTarget
-	ask json.RawMessage
-	in  io.Reader // the stream of the request
-	end io.Closer // ends the reading of it
-	w   http.ResponseWriter
+	of     rpc.CallTarget
+	params []json.RawMessage
+	in     io.Reader // the stream of the request
+	end    io.Closer // ends the reading of it
+	w      http.ResponseWriter
 }
 
-type call func(ctx context.Context, s *server, x *exchange)
+// streams are the calls with streams. A returned error is the response; after a response they return nil.
+var streams = map[string]func(ctx context.Context, s *server, x *exchange) error{
+	"/part/Lock": holdLock, "/part/Ended": reportEnd,
+	"/host/Start": startProcess, "/host/Dial": dialFromHost,
+	"/files/Open": openFile, "/files/Write": writeFile,
+	"/machine/ListenForProbes": listenForProbes,
+}
+
+// objects find the object of any other call by the first element of its path. The second element is a method of the object's
+// interface.
+var objects = map[string]func(s *server, of rpc.CallTarget) (reflect.Value, error){
+	"machine": object(func(s *server, _ rpc.CallTarget) (machineCalls, error) { return machineCalls{s.Machine, s}, nil }),
+	"part":    object(func(s *server, of rpc.CallTarget) (machine.Part, error) { return s.part(of) }),
+	"host": object(func(s *server, of rpc.CallTarget) (hostCalls, error) {
+		h, err := s.host(of)
+		return hostCalls{h}, err
+	}),
+	"controls": object(findControls),
+	"process":  object(findProcess),
+	"files":    object(findFiles),
+}
+
+func object[I any](find func(*server, rpc.CallTarget) (I, error)) func(*server, rpc.CallTarget) (reflect.Value, error) {
+	return func(s *server, of rpc.CallTarget) (reflect.Value, error) {
+		on, err := find(s, of)
+		return reflect.ValueOf(&on).Elem(), err // the value of an interface has the methods of the interface only
+	}
+}
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.calls.Add(1)
 	defer s.calls.Done()
-	answer := calls[r.URL.Path]
 	x := &exchange{w: w, end: r.Body}
-	var request rpc.Request
+	var request rpc.Request[json.RawMessage]
 	decoder := json.NewDecoder(r.Body)
-	switch err := decoder.Decode(&request); {
-	case answer == nil:
-		x.answer(nil, fmt.Errorf("unknown call %s", r.URL.Path))
-		return
-	case err != nil:
+	if err := decoder.Decode(&request); err != nil {
 		x.answer(nil, fmt.Errorf("decode request of %s: %w", r.URL.Path, err))
 		return
 	}
-	x.of, x.ask = request.Target, request.Params
+	x.of, x.params = request.Target, request.Params
 	rest := bufio.NewReader(io.MultiReader(decoder.Buffered(), r.Body))
 	// The newline belongs to the JSON line. A call without a stream may omit it.
 	if b, err := rest.Peek(1); err == nil && b[0] == '\n' {
 		_, _ = rest.Discard(1)
 	}
 	x.in = rest
-	answer(r.Context(), s, x)
+	stream := streams[r.URL.Path]
+	if stream == nil {
+		x.answer(s.invoke(r.Context(), r.URL.Path, x))
+		return
+	}
+	if err := stream(r.Context(), s, x); err != nil {
+		x.answer(nil, err)
+	}
+}
+
+// invoke calls a method, with the context of the call if its first parameter is one.
+func (s *server) invoke(ctx context.Context, path string, x *exchange) (any, error) {
+	kind, name, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	find := objects[kind]
+	if find == nil {
+		return nil, fmt.Errorf("unknown call %s", path)
+	}
+	on, err := find(s, x.of)
+	if err != nil {
+		return nil, err
+	}
+	method := on.MethodByName(name)
+	if !method.IsValid() {
+		return nil, fmt.Errorf("unknown call %s", path)
+	}
+	of := method.Type()
+	var in []reflect.Value
+	var params []any
+	for i := range of.NumIn() {
+		if i == 0 && of.In(0) == reflect.TypeFor[context.Context]() {
+			in = append(in, reflect.ValueOf(ctx))
+			continue
+		}
+		v := reflect.New(of.In(i))
+		in, params = append(in, v.Elem()), append(params, v.Interface())
+	}
+	if err := x.decode(params...); err != nil {
+		return nil, fmt.Errorf("decode request of %s: %w", path, err)
+	}
+	call := method.Call
+	if of.IsVariadic() {
+		call = method.CallSlice
+	}
+	out := call(in)
+	if last := len(out) - 1; last >= 0 && of.Out(last) == reflect.TypeFor[error]() {
+		err, _ = out[last].Interface().(error)
+		out = out[:last]
+	}
+	if len(out) == 0 {
+		return empty{}, err
+	}
+	return out[0].Interface(), err
+}
+
+// decode stores the parameters of the call in what into points to.
+func (x *exchange) decode(into ...any) error {
+	if len(x.params) != len(into) {
+		return fmt.Errorf("%d parameters, want %d", len(x.params), len(into))
+	}
+	for i, text := range x.params {
+		if err := json.Unmarshal(text, into[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answer writes the response. It returns false if no stream follows.
@@ -76,214 +161,138 @@ func (x *exchange) answer(v any, err error) bool {
 
 func (x *exchange) flush() error { return http.NewResponseController(x.w).Flush() }
 
-func decodeParams[Q any](x *exchange) (q Q, err error) {
-	if len(x.ask) > 0 {
-		err = json.Unmarshal(x.ask, &q)
-	}
-	return q, err
-}
-
-// newCall returns a call without streams: it finds the target and applies f to it.
-func newCall[On, Q, A any](find func(s *server, of rpc.CallTarget) (On, error), f func(ctx context.Context, on On, q Q) (A, error)) call {
-	return func(ctx context.Context, s *server, x *exchange) {
-		var a A
-		q, err := decodeParams[Q](x)
-		if err == nil {
-			var on On
-			if on, err = find(s, x.of); err == nil {
-				a, err = f(ctx, on, q)
-			}
-		}
-		x.answer(a, err)
-	}
-}
-
-// withoutResult adapts a function without a result.
-func withoutResult[On, Q any](f func(ctx context.Context, on On, q Q) error) func(context.Context, On, Q) (rpc.Empty, error) {
-	return func(ctx context.Context, on On, q Q) (rpc.Empty, error) { return rpc.Empty{}, f(ctx, on, q) }
-}
-
 // errNoPersistentLabs is returned for a lab without an owner if the agent made its own user namespace.
 var errNoPersistentLabs = errors.New("skerry does not run as root there, so labs cannot outlive it")
 
-// calls are all calls that an agent serves.
-var calls = mergeCalls(machineCalls, probeCalls, partCalls, hostCalls, processCalls, fileCalls)
-
-func mergeCalls(groups ...map[string]call) map[string]call {
-	all := map[string]call{}
-	for _, g := range groups {
-		maps.Copy(all, g)
-	}
-	return all
-}
-
 type empty = rpc.Empty
 
-func findServer(s *server, _ rpc.CallTarget) (*server, error)  { return s, nil }
-func findPart(s *server, of rpc.CallTarget) (*part, error)     { return s.part(of) }
-func findHost(s *server, of rpc.CallTarget) (host.Host, error) { return s.host(of) }
-
-var machineCalls = map[string]call{
-	"/hello": newCall(findServer, func(_ context.Context, _ *server, ask bool) (rpc.Hello, error) { return describeAgent(ask) }),
-	"/clock": newCall(findServer, func(context.Context, *server, empty) (rpc.Timestamp, error) {
-		return rpc.Timestamp{Now: time.Now().UnixNano()}, nil
-	}),
-	"/examine": newCall(findServer, func(ctx context.Context, s *server, _ empty) (doctor.Report, error) {
-		return s.Examine(ctx)
-	}),
-	"/prepare": newCall(findServer, func(ctx context.Context, s *server, a machine.PartSpec) (rpc.OpenedPart, error) {
-		if rootless.Inside() && !a.Owned {
-			// The lab's namespaces would belong to a user namespace that the next agent cannot enter.
-			return rpc.OpenedPart{}, advice.With(errNoPersistentLabs, "let it, by sudo: true for example; trials work without")
-		}
-		p, err := s.Machine.Prepare(ctx, a)
-		if err != nil {
-			return rpc.OpenedPart{}, err
-		}
-		return s.addPart(&part{Part: p, ends: true, owned: a.Owned}), nil
-	}),
-	"/open": newCall(findServer, func(ctx context.Context, s *server, lab string) (rpc.OpenedPart, error) {
-		p, err := s.Machine.Open(ctx, lab)
-		if err != nil {
-			return rpc.OpenedPart{}, err
-		}
-		return s.addPart(&part{Part: p}), nil
-	}),
-	"/list": newCall(findServer, func(ctx context.Context, s *server, _ empty) ([]machine.PartStatus, error) {
-		return s.Machine.List(ctx)
-	}),
-	"/sweep":  newCall(findServer, func(ctx context.Context, s *server, _ empty) ([]string, error) { return s.Machine.Sweep(ctx) }),
-	"/remove": newCall(findServer, withoutResult(func(ctx context.Context, s *server, lab string) error { return s.Machine.Remove(ctx, lab) })),
+// machineCalls are the calls to the machine itself. Prepare and Open return the number of a part.
+type machineCalls struct {
+	machine.Machine
+	s *server
 }
 
-var partCalls = map[string]call{
-	"/part/facts":   newCall(findPart, func(_ context.Context, p *part, _ empty) (machine.Facts, error) { return p.Facts(), nil }),
-	"/part/make":    newCall(findPart, withoutResult(func(ctx context.Context, p *part, n []machine.NodeSpec) error { return p.MakeNodes(ctx, n) })),
-	"/part/name":    newCall(findPart, withoutResult(func(ctx context.Context, p *part, n []machine.NameRecord) error { return p.SetNames(ctx, n) })),
-	"/part/resolve": newCall(findPart, withoutResult(func(ctx context.Context, p *part, a netip.Addr) error { return p.SetResolver(ctx, a) })),
-	"/part/meet": newCall(findPart, func(ctx context.Context, p *part, m machine.EndpointSpec) (machine.Endpoint, error) {
-		return p.OpenEndpoint(ctx, m)
-	}),
-	"/part/cross": newCall(findPart, withoutResult(func(ctx context.Context, p *part, c machine.PeerSet) error { return p.ConnectPeers(ctx, c) })),
-	"/part/echo": newCall(findPart, func(ctx context.Context, p *part, e machine.RTTSpec) ([]probe.RTTResult, error) {
-		return p.MeasureRTT(ctx, e)
-	}),
-	"/part/train": newCall(findPart, func(ctx context.Context, p *part, t machine.TrainSpec) (probe.TrainResult, error) {
-		return p.MeasureTrain(ctx, t)
-	}),
-	"/part/link":  newCall(findPart, withoutResult(func(ctx context.Context, p *part, l []link.Spec) error { return p.MakeLinks(ctx, l) })),
-	"/part/adopt": newCall(findPart, withoutResult(func(ctx context.Context, p *part, l []link.Spec) error { return p.AdoptLinks(ctx, l) })),
-	"/part/set":   newCall(findPart, withoutResult(func(ctx context.Context, p *part, c []link.Change) error { return p.ShapeLinks(ctx, c) })),
-	"/part/stats": newCall(findPart, func(ctx context.Context, p *part, ids []string) ([]link.Stats, error) {
-		return p.LinkStats(ctx, ids...)
-	}),
-	"/part/lateness": newCall(findPart, func(ctx context.Context, p *part, reset bool) (link.Lateness, error) { return p.Lateness(ctx, reset) }),
-	"/part/tunnel":   newCall(findPart, withoutResult(func(ctx context.Context, p *part, e []machine.TunnelEnd) error { return p.MakeTunnels(ctx, e) })),
-	"/part/address":  newCall(findPart, withoutResult(func(ctx context.Context, p *part, d []machine.Device) error { return p.SetAddresses(ctx, d) })),
-	"/part/route":    newCall(findPart, withoutResult(func(ctx context.Context, p *part, r []machine.Route) error { return p.AddRoutes(ctx, r) })),
-	"/part/carrier": newCall(findPart, withoutResult(func(ctx context.Context, p *part, c rpc.CarrierRequest) error {
-		return p.SetCarrier(ctx, c.Cable, c.Up)
-	})),
-	"/part/ways": newCall(findPart, func(ctx context.Context, p *part, w rpc.RouteRequest) ([]string, error) {
-		return p.LookupRoutes(ctx, w.Node, w.To)
-	}),
-	"/part/tun": newCall(findPart, withoutResult(func(ctx context.Context, p *part, t machine.TUN) error { return p.MakeTUN(ctx, t) })),
-	"/part/listening": newCall(findPart, func(ctx context.Context, p *part, l rpc.ListeningRequest) (bool, error) {
-		return p.IsListening(ctx, l.Node, l.Port)
-	}),
-	"/part/mtu":      newCall(findPart, func(ctx context.Context, p *part, _ empty) (int, error) { return p.MTU(ctx) }),
-	"/part/bridge":   newCall(findPart, withoutResult(func(ctx context.Context, p *part, b []machine.Bridge) error { return p.MakeBridges(ctx, b) })),
-	"/part/rule":     newCall(findPart, withoutResult(func(ctx context.Context, p *part, r []machine.RuleSet) error { return p.SetRules(ctx, r) })),
-	"/part/note/set": newCall(findPart, withoutResult(func(ctx context.Context, p *part, n json.RawMessage) error { return p.SetNote(ctx, n) })),
-	"/part/note":     newCall(findPart, func(ctx context.Context, p *part, _ empty) (json.RawMessage, error) { return p.Note(ctx) }),
-	"/part/keep":     newCall(findPart, withoutResult(commitPart)),
-	"/part/lock":     lockPart,
-	"/part/down":     newCall(findPart, withoutResult(endPart)),
-	"/part/close":    newCall(findPart, withoutResult(closePart)),
-	"/part/ended":    reportEnd,
-}
+func (machineCalls) Hello(program bool) (rpc.Hello, error) { return describeAgent(program) }
 
-// commitPart commits the part. A part without an owner then stays when the agent ends.
-func commitPart(ctx context.Context, p *part, lab json.RawMessage) error {
-	err := p.Commit(ctx, lab)
-	if err == nil {
-		p.setEnds(p.owned)
+// Clock returns the machine's clock, in ns since 1970.
+func (machineCalls) Clock() int64 { return time.Now().UnixNano() }
+
+func (m machineCalls) Examine(ctx context.Context) (doctor.Report, error) { return m.s.Examine(ctx) }
+
+func (m machineCalls) Prepare(ctx context.Context, a machine.PartSpec) (rpc.OpenedPart, error) {
+	if rootless.Inside() && !a.Owned {
+		// The lab's namespaces would belong to a user namespace that the next agent cannot enter.
+		return rpc.OpenedPart{}, advice.With(errNoPersistentLabs, "let it, by sudo: true for example; trials work without")
 	}
-	return err
+	p, err := m.Machine.Prepare(ctx, a)
+	if err != nil {
+		return rpc.OpenedPart{}, err
+	}
+	return m.s.addPart(&part{Part: p, ends: true, owned: a.Owned}), nil
 }
 
-// lockPart holds the lock until the call ends.
-func lockPart(ctx context.Context, s *server, x *exchange) {
+func (m machineCalls) Open(ctx context.Context, lab string) (rpc.OpenedPart, error) {
+	p, err := m.Machine.Open(ctx, lab)
+	if err != nil {
+		return rpc.OpenedPart{}, err
+	}
+	return m.s.addPart(&part{Part: p}), nil
+}
+
+func (machineCalls) MeasurePath(ctx context.Context, o pathprobe.Spec) (rpc.PathResult, error) {
+	r, err := pathprobe.Measure(ctx, o)
+	return rpc.PathResult{Result: r, Problem: rpc.NewFailure(err)}, nil
+}
+
+// hostCalls are the calls to a node or a container.
+type hostCalls struct{ host.Host }
+
+func (h hostCalls) Describe() rpc.HostInfo {
+	return rpc.HostInfo{Name: h.Name(), Site: h.Site(), Addr: h.Addr(), Dir: h.Dir()}
+}
+
+func findControls(s *server, of rpc.CallTarget) (host.Controls, error) {
+	h, err := s.host(of)
+	if err != nil {
+		return nil, err
+	}
+	if n, ok := h.(host.Controls); ok {
+		return n, nil
+	}
+	return nil, fmt.Errorf("control %s: %w", h.Name(), errors.ErrUnsupported)
+}
+
+func findProcess(s *server, of rpc.CallTarget) (host.Process, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.processes[of.Process]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("unknown process %d", of.Process)
+}
+
+// findFiles returns the file system of a node or of a part.
+func findFiles(s *server, of rpc.CallTarget) (files.System, error) {
+	if of.Node == "" && of.Container == nil {
+		p, err := s.part(of)
+		if err != nil {
+			return nil, err
+		}
+		return p.Files(), nil
+	}
+	h, err := s.host(of)
+	if err != nil {
+		return nil, err
+	}
+	return h.Files(), nil
+}
+
+// holdLock holds the lock of a part until the call ends.
+func holdLock(ctx context.Context, s *server, x *exchange) error {
 	p, err := s.part(x.of)
 	if err == nil {
 		err = p.Lock(ctx)
 	}
 	if err != nil {
-		x.answer(nil, err)
-		return
+		return err
 	}
-	if x.answer(rpc.Empty{}, nil) {
+	if x.answer(empty{}, nil) {
 		<-ctx.Done()
 	}
 	_ = p.Unlock() // closing what it locked: no caller is left to report to
-}
-
-// endPart completes even if the caller disconnects.
-func endPart(ctx context.Context, p *part, _ empty) error {
-	err := p.Down(context.WithoutCancel(ctx))
-	if err == nil {
-		p.setEnds(false)
-	}
-	return err
-}
-
-// closePart releases a part without ending it. An owned part then has no owner, as if its owner had died.
-func closePart(_ context.Context, p *part, _ empty) error {
-	p.mu.Lock()
-	p.ends, p.closed = false, true
-	p.mu.Unlock()
-	return p.Close()
+	return nil
 }
 
 // reportEnd returns at once whether an emulator process exists. The response ends when that process ends.
-func reportEnd(ctx context.Context, s *server, x *exchange) {
+func reportEnd(ctx context.Context, s *server, x *exchange) error {
 	p, err := s.part(x.of)
 	if err != nil {
-		x.answer(nil, err)
-		return
+		return err
 	}
 	gone := p.Ended()
 	if !x.answer(gone != nil, nil) || gone == nil {
-		return
+		return nil
 	}
 	select {
 	case <-gone:
 	case <-ctx.Done():
 	}
-}
-
-var probeCalls = map[string]call{
-	"/reach/listen": listenForProbes,
-	"/reach/measure": newCall(findServer, func(ctx context.Context, _ *server, o pathprobe.Spec) (rpc.PathResult, error) {
-		r, err := pathprobe.Measure(ctx, o)
-		return rpc.PathResult{Result: r, Problem: rpc.NewFailure(err)}, nil
-	}),
+	return nil
 }
 
 // listenForProbes returns a port and serves it until the call ends.
-func listenForProbes(ctx context.Context, _ *server, x *exchange) {
-	token, err := decodeParams[[16]byte](x)
-	if err != nil {
-		x.answer(nil, err)
-		return
+func listenForProbes(ctx context.Context, _ *server, x *exchange) error {
+	var token [16]byte
+	if err := x.decode(&token); err != nil {
+		return err
 	}
 	l, err := pathprobe.Listen(token)
 	if err != nil {
-		x.answer(nil, err)
-		return
+		return err
 	}
 	defer l.Close()
 	if x.answer(l.Port(), nil) {
 		<-ctx.Done()
 	}
+	return nil
 }

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -112,6 +113,32 @@ func (p *part) setEnds(ends bool) {
 	p.ends = ends
 }
 
+// Commit implements machine.Part. A part without an owner then stays when the agent ends.
+func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
+	err := p.Part.Commit(ctx, lab)
+	if err == nil {
+		p.setEnds(p.owned)
+	}
+	return err
+}
+
+// Down implements machine.Part. It completes even if the caller disconnects.
+func (p *part) Down(ctx context.Context) error {
+	err := p.Part.Down(context.WithoutCancel(ctx))
+	if err == nil {
+		p.setEnds(false)
+	}
+	return err
+}
+
+// Close releases a part without ending it. An owned part then has no owner, as if its owner had died.
+func (p *part) Close() error {
+	p.mu.Lock()
+	p.ends, p.closed = false, true
+	p.mu.Unlock()
+	return p.Part.Close()
+}
+
 // end waits for the calls, whose contexts ended with the connection, and removes what is owned.
 func (s *server) end(ctx context.Context) error {
 	s.calls.Wait()
@@ -120,7 +147,7 @@ func (s *server) end(ctx context.Context) error {
 	var errs []error
 	for _, p := range s.parts {
 		if p.ends {
-			errs = append(errs, p.Down(context.WithoutCancel(ctx)))
+			errs = append(errs, p.Down(ctx))
 		}
 		if !p.closed {
 			errs = append(errs, p.Close())

@@ -37,13 +37,7 @@ func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
 	if err != nil {
 		return err
 	}
-	err = p.each(func(i int, x machine.Part) error {
-		if len(lists[i]) == 0 {
-			return nil
-		}
-		return x.MakeLinks(ctx, lists[i])
-	})
-	if err != nil {
+	if err := eachList(ctx, p, lists, machine.Part.MakeLinks); err != nil {
 		return err
 	}
 	return p.awaitPaths(ctx, links)
@@ -54,12 +48,7 @@ func (p *part) AdoptLinks(ctx context.Context, links []link.Spec) error {
 	if err != nil {
 		return err
 	}
-	return p.each(func(i int, x machine.Part) error {
-		if len(lists[i]) == 0 {
-			return nil
-		}
-		return x.AdoptLinks(ctx, lists[i])
-	})
+	return eachList(ctx, p, lists, machine.Part.AdoptLinks)
 }
 
 // placeLinks returns the links of each machine. A link between two machines is a link to a UDPPath on both of them,
@@ -180,12 +169,7 @@ func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
 			lists[e.b] = append(lists[e.b], link.Change{ID: c.ID, AB: c.BA})
 		}
 	}
-	return p.each(func(i int, x machine.Part) error {
-		if len(lists[i]) == 0 {
-			return nil
-		}
-		return x.ShapeLinks(ctx, lists[i])
-	})
+	return eachList(ctx, p, lists, machine.Part.ShapeLinks)
 }
 
 func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {

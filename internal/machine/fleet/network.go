@@ -33,36 +33,25 @@ func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
 	return distribute(ctx, p, routes, func(r machine.Route) string { return r.Node }, machine.Part.AddRoutes)
 }
 
+// none is the result of a method without one.
+type none struct{}
+
 func (p *part) SetCarrier(ctx context.Context, c machine.Cable, up bool) error {
-	i, err := p.index(c.Node)
-	if err != nil {
-		return err
-	}
-	return p.fleet.nameError(i, p.parts[i].SetCarrier(ctx, c, up))
+	_, err := onNode(p, c.Node, func(x machine.Part) (none, error) { return none{}, x.SetCarrier(ctx, c, up) })
+	return err
 }
 
 func (p *part) LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
-	x, err := p.partOf(node)
-	if err != nil {
-		return nil, err
-	}
-	return x.LookupRoutes(ctx, node, to)
+	return onNode(p, node, func(x machine.Part) ([]string, error) { return x.LookupRoutes(ctx, node, to) })
 }
 
 func (p *part) MakeTUN(ctx context.Context, t machine.TUN) error {
-	x, err := p.partOf(t.Node)
-	if err != nil {
-		return err
-	}
-	return x.MakeTUN(ctx, t)
+	_, err := onNode(p, t.Node, func(x machine.Part) (none, error) { return none{}, x.MakeTUN(ctx, t) })
+	return err
 }
 
 func (p *part) IsListening(ctx context.Context, node string, port int) (bool, error) {
-	x, err := p.partOf(node)
-	if err != nil {
-		return false, err
-	}
-	return x.IsListening(ctx, node, port)
+	return onNode(p, node, func(x machine.Part) (bool, error) { return x.IsListening(ctx, node, port) })
 }
 
 func (p *part) MTU(ctx context.Context) (int, error) {

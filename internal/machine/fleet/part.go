@@ -61,12 +61,14 @@ func (p *part) index(node string) (int, error) {
 	return 0, fmt.Errorf("%w on any machine: %s", machine.ErrNoNode, node)
 }
 
-func (p *part) partOf(node string) (machine.Part, error) {
+// onNode calls the part of a node's machine.
+func onNode[A any](p *part, node string, do func(x machine.Part) (A, error)) (result A, err error) {
 	i, err := p.index(node)
 	if err != nil {
-		return nil, err
+		return result, err
 	}
-	return p.parts[i], nil
+	result, err = do(p.parts[i])
+	return result, p.fleet.nameError(i, err)
 }
 
 // distribute groups items by the machine of their node and passes each group to its part.
@@ -81,6 +83,13 @@ func distribute[T any](
 		}
 		lists[i] = append(lists[i], t)
 	}
+	return eachList(ctx, p, lists, do)
+}
+
+// eachList passes each machine's items, if any, to its part.
+func eachList[T any](
+	ctx context.Context, p *part, lists [][]T, do func(x machine.Part, ctx context.Context, these []T) error,
+) error {
 	return p.each(func(i int, x machine.Part) error {
 		if len(lists[i]) == 0 {
 			return nil
@@ -214,21 +223,11 @@ func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
 }
 
 func (p *part) Host(node string) (host.Host, error) {
-	i, err := p.index(node)
-	if err != nil {
-		return nil, err
-	}
-	h, err := p.parts[i].Host(node)
-	return h, p.fleet.nameError(i, err)
+	return onNode(p, node, func(x machine.Part) (host.Host, error) { return x.Host(node) })
 }
 
 func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
-	i, err := p.index(c.Node)
-	if err != nil {
-		return nil, err
-	}
-	h, err := p.parts[i].ContainerHost(c)
-	return h, p.fleet.nameError(i, err)
+	return onNode(p, c.Node, func(x machine.Part) (host.Host, error) { return x.ContainerHost(c) })
 }
 
 func (p *part) SetNames(ctx context.Context, names []machine.NameRecord) error {

@@ -74,26 +74,17 @@ func (n *loopbackNode) retire(p *process.Process) {
 // Start runs a program in a separate process group, because the terminal's Ctrl-C must not end it before its owner does.
 func (n *loopbackNode) Start(_ context.Context, c Command) (Process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir, cmd.WaitDelay = cmp.Or(c.Dir, n.dir), outputDelay
+	cmd.Dir = cmp.Or(c.Dir, n.dir)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + n.dir, "LANG=C.UTF-8"}, c.Env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	if (c.UID != 0 || c.GID != 0) && os.Geteuid() == 0 {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: c.UID, Gid: c.GID}
 	}
-	if c.Log != "" {
-		log, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, fmt.Errorf("opening the log of %s: %w", c.Name, err)
-		}
-		defer log.Close()
-		if cmd.Stdout == nil {
-			cmd.Stdout = log
-		}
-		if cmd.Stderr == nil {
-			cmd.Stderr = log
-		}
+	log, err := connectStreams(cmd, c)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.Name, err)
 	}
+	defer log.Close()
 	p := process.New(cmd, c.Name+" on "+n.name, c.Log)
 	// The kernel sends Pdeathsig when the thread that started the program ends, so this thread stays as long as the
 	// program.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"os/exec"
 	"sync"
 
 	"skerry/internal/kernel/cgroup"
@@ -80,14 +82,10 @@ var _ NamespaceHost = (*Node)(nil)
 
 func NewNode(spec Spec) *Node { return &Node{spec: spec, running: map[*process.Process]struct{}{}} }
 
-func (n *Node) Name() string { return n.spec.Name }
-
-func (n *Node) Site() string { return n.spec.Site }
-
-func (n *Node) Addr() string { return n.spec.Addr }
-
-func (n *Node) Dir() string { return n.spec.Dir }
-
+func (n *Node) Name() string  { return n.spec.Name }
+func (n *Node) Site() string  { return n.spec.Site }
+func (n *Node) Addr() string  { return n.spec.Addr }
+func (n *Node) Dir() string   { return n.spec.Dir }
 func (n *Node) Netns() string { return n.spec.Netns }
 
 // Do calls f on the calling thread in the node's network namespace.
@@ -187,23 +185,24 @@ func (n *Node) environment(c Command) []string {
 	}, c.Env...)
 }
 
-func (n *Node) dir(c Command) string {
-	if c.Dir != "" {
-		return c.Dir
-	}
-	return n.spec.Dir
-}
-
-// openLog opens the log of a command, nil without one.
-func openLog(c Command) (*os.File, error) {
+// connectStreams sets the streams of a command's process. Output without a stream goes to the command's log, if any; the
+// caller closes the log after the start.
+func connectStreams(cmd *exec.Cmd, c Command) (log io.Closer, err error) {
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.Stdin, c.Stdout, c.Stderr, outputDelay
 	if c.Log == "" {
-		return nil, nil
+		return io.NopCloser(nil), nil
 	}
-	log, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	file, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
-	return log, nil
+	if cmd.Stdout == nil {
+		cmd.Stdout = file
+	}
+	if cmd.Stderr == nil {
+		cmd.Stderr = file
+	}
+	return file, nil
 }
 
 // Published is a host whose servers are reached at another address or port than they listen on.

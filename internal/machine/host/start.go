@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,21 +81,12 @@ func (n *Node) dismiss(p *process.Process) {
 
 func (n *Node) launch(c Command, group *cgroup.Group, space string) (*process.Process, error) {
 	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Env, cmd.Dir, cmd.WaitDelay = n.environment(c), n.dir(c), outputDelay
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
-	log, err := openLog(c)
+	cmd.Env, cmd.Dir = n.environment(c), cmp.Or(c.Dir, n.spec.Dir)
+	log, err := connectStreams(cmd, c)
 	if err != nil {
 		return nil, err
 	}
-	if log != nil {
-		defer log.Close()
-		if cmd.Stdout == nil {
-			cmd.Stdout = log
-		}
-		if cmd.Stderr == nil {
-			cmd.Stderr = log
-		}
-	}
+	defer log.Close()
 	// The process stops at its first instruction, so that settle can move it to its control group.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Ptrace: true}
 	n.become(cmd.SysProcAttr, c)

@@ -137,8 +137,7 @@ func (n ContainerNode) plug(h *netlink.Handle, bridge netlink.Link, b machine.Br
 
 // addressed adds an address to a device and sets the device up.
 func addressed(h *netlink.Handle, d netlink.Link, p netip.Prefix) error {
-	addr := &netlink.Addr{IPNet: &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}}
-	if err := h.AddrAdd(d, addr); err != nil {
+	if err := h.AddrAdd(d, &netlink.Addr{IPNet: ipNet(p)}); err != nil {
 		return fmt.Errorf("give %s the address %s: %w", d.Attrs().Name, p.Addr(), err)
 	}
 	if err := h.LinkSetUp(d); err != nil {

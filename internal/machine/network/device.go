@@ -82,23 +82,21 @@ func linkLocal(h *netlink.Handle, d netlink.Link, addr netip.Addr) error {
 }
 
 func (n Node) SetCarrier(c machine.Cable, up bool) error {
-	return netns.Do(n.Netns, func() error {
-		return withHandle(func(h *netlink.Handle) error {
-			for _, name := range c.Devices {
-				device, err := h.LinkByName(name)
-				if err != nil {
-					return fmt.Errorf("find %s: %w", name, err)
-				}
-				change := h.LinkSetDown
-				if up {
-					change = func(d netlink.Link) error { return n.setUp(h, d, c.Routes) }
-				}
-				if err := change(device); err != nil {
-					return err
-				}
+	return inside(n.Netns, func(h *netlink.Handle) error {
+		for _, name := range c.Devices {
+			device, err := h.LinkByName(name)
+			if err != nil {
+				return fmt.Errorf("find %s: %w", name, err)
 			}
-			return nil
-		})
+			change := h.LinkSetDown
+			if up {
+				change = func(d netlink.Link) error { return n.setUp(h, d, c.Routes) }
+			}
+			if err := change(device); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
 
@@ -123,26 +121,24 @@ func (n Node) setUp(h *netlink.Handle, d netlink.Link, routes []machine.Route) e
 
 // MakeTUN makes a TUN device on the node and routes a network to it.
 func (n Node) MakeTUN(t machine.TUN) error {
-	return netns.Do(n.Netns, func() error {
-		return withHandle(func(h *netlink.Handle) error {
-			tun := &netlink.Tuntap{
-				LinkAttrs: netlink.LinkAttrs{Name: t.Name}, Mode: netlink.TUNTAP_MODE_TUN, Flags: netlink.TUNTAP_NO_PI,
-			}
-			if err := netlink.LinkAdd(tun); err != nil {
-				return fmt.Errorf("make the device %s: %w", t.Name, err)
-			}
-			var err error
-			for _, fd := range tun.Fds {
-				err = errors.Join(err, fd.Close()) // it is persistent
-			}
-			made, lookErr := h.LinkByName(t.Name)
-			if err = errors.Join(err, lookErr); err != nil {
-				return fmt.Errorf("find the device %s: %w", t.Name, err)
-			}
-			return errors.Join(h.LinkSetMTU(made, t.MTU), h.LinkSetUp(made), h.RouteAdd(&netlink.Route{
-				LinkIndex: made.Attrs().Index, Dst: ipNet(t.To), Src: n.Addr.AsSlice(), Scope: netlink.SCOPE_LINK,
-			}))
-		})
+	return inside(n.Netns, func(h *netlink.Handle) error {
+		tun := &netlink.Tuntap{
+			LinkAttrs: netlink.LinkAttrs{Name: t.Name}, Mode: netlink.TUNTAP_MODE_TUN, Flags: netlink.TUNTAP_NO_PI,
+		}
+		if err := netlink.LinkAdd(tun); err != nil {
+			return fmt.Errorf("make the device %s: %w", t.Name, err)
+		}
+		var err error
+		for _, fd := range tun.Fds {
+			err = errors.Join(err, fd.Close()) // it is persistent
+		}
+		made, lookErr := h.LinkByName(t.Name)
+		if err = errors.Join(err, lookErr); err != nil {
+			return fmt.Errorf("find the device %s: %w", t.Name, err)
+		}
+		return errors.Join(h.LinkSetMTU(made, t.MTU), h.LinkSetUp(made), h.RouteAdd(&netlink.Route{
+			LinkIndex: made.Attrs().Index, Dst: ipNet(t.To), Src: n.Addr.AsSlice(), Scope: netlink.SCOPE_LINK,
+		}))
 	})
 }
 
@@ -223,17 +219,14 @@ func (n Node) way(r machine.Route, index int) *netlink.Route {
 // LookupRoutes returns the output device for each address, "" without a route.
 func (n Node) LookupRoutes(to []netip.Addr) ([]string, error) {
 	devices := make([]string, len(to))
-	err := netns.Do(n.Netns, func() error {
-		return withHandle(func(h *netlink.Handle) error {
-			names := map[int]string{}
-			for i, addr := range to {
-				var err error
-				if devices[i], err = lookupRoute(h, addr, names); err != nil {
-					return err
-				}
+	err := inside(n.Netns, func(h *netlink.Handle) (err error) {
+		names := map[int]string{}
+		for i, addr := range to {
+			if devices[i], err = lookupRoute(h, addr, names); err != nil {
+				break
 			}
-			return nil
-		})
+		}
+		return err
 	})
 	return devices, err
 }

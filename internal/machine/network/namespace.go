@@ -52,6 +52,11 @@ func RunInside(path string, f func(*netlink.Handle) error) error {
 	})
 }
 
+// inside calls f with a netlink handle on the calling thread, which returns to its own namespace.
+func inside(path string, f func(*netlink.Handle) error) error {
+	return netns.Do(path, func() error { return withHandle(f) })
+}
+
 // MTU returns the smallest MTU of the namespace's devices except loopback, 0 without any.
 func MTU(path string) (mtu int, err error) {
 	err = RunInside(path, func(h *netlink.Handle) error {

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"skerry/internal/machine/rpc"
 )
 
 // Dial implements host.Host. It returns one end of a socket pair, so that the kernel implements deadlines and half-closing:
@@ -33,7 +31,7 @@ func (n *node) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	connecting := context.AfterFunc(ctx, end)
-	a, err := n.m.beginCall(life, "/host/dial", n.of, rpc.DialRequest{Network: network, Addr: addr}, unread{far})
+	a, err := n.m.beginCall(life, "/host/Dial", n.of, unread{far}, network, addr)
 	if err == nil {
 		err = a.skipNewline()
 	}

@@ -22,12 +22,8 @@ type system struct {
 
 var _ files.System = system{}
 
-func (s system) call(ctx context.Context, path string, q rpc.FileRequest) error {
-	return callEmpty(ctx, s.m, path, s.of, q)
-}
-
 func (s system) Open(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
-	a, err := s.m.beginCall(ctx, "/files/open", s.of, rpc.FileRequest{Path: path, Offset: offset}, nil)
+	a, err := s.m.beginCall(ctx, "/files/Open", s.of, nil, path, offset)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +73,7 @@ func (r *reading) broken() error {
 // the stream has no end.
 func (s system) Write(ctx context.Context, path string, mode fs.FileMode, from io.Reader) error {
 	source := &noting{from: from}
-	a, err := s.m.beginCall(ctx, "/files/write", s.of, rpc.FileRequest{Path: path, Mode: uint32(mode)}, source)
+	a, err := s.m.beginCall(ctx, "/files/Write", s.of, source, path, mode)
 	if failed := source.failed(); failed != nil {
 		err = fmt.Errorf("%s: write %s: %w", s.m.name, path, failed)
 	}
@@ -110,34 +106,31 @@ func (n *noting) failed() error {
 	return n.err
 }
 
+func (s system) call(ctx context.Context, method string, params ...any) error {
+	return callEmpty(ctx, s.m, "/files/"+method, s.of, params...)
+}
+
 func (s system) Append(ctx context.Context, path string, data []byte) error {
-	return s.call(ctx, "/files/append", rpc.FileRequest{Path: path, Data: data})
+	return s.call(ctx, "Append", path, data)
 }
-
-func (s system) MakeDir(ctx context.Context, path string) error {
-	return s.call(ctx, "/files/mkdir", rpc.FileRequest{Path: path})
-}
-
-func (s system) Remove(ctx context.Context, path string) error {
-	return s.call(ctx, "/files/remove", rpc.FileRequest{Path: path})
-}
-
+func (s system) MakeDir(ctx context.Context, path string) error { return s.call(ctx, "MakeDir", path) }
+func (s system) Remove(ctx context.Context, path string) error  { return s.call(ctx, "Remove", path) }
 func (s system) Rename(ctx context.Context, from, to string) error {
-	return s.call(ctx, "/files/rename", rpc.FileRequest{Path: from, To: to})
+	return s.call(ctx, "Rename", from, to)
 }
 
 func (s system) Own(ctx context.Context, path string, uid, gid uint32) error {
-	return s.call(ctx, "/files/own", rpc.FileRequest{Path: path, UID: uid, GID: gid})
+	return s.call(ctx, "Own", path, uid, gid)
 }
 
 func (s system) Stat(ctx context.Context, path string) (files.Info, error) {
-	return callResult[files.Info](ctx, s.m, "/files/stat", s.of, rpc.FileRequest{Path: path})
+	return callResult[files.Info](ctx, s.m, "/files/Stat", s.of, path)
 }
 
 func (s system) List(ctx context.Context, dir string) ([]files.Info, error) {
-	return callResult[[]files.Info](ctx, s.m, "/files/list", s.of, rpc.FileRequest{Path: dir})
+	return callResult[[]files.Info](ctx, s.m, "/files/List", s.of, dir)
 }
 
 func (s system) Space(ctx context.Context, path string) (files.Space, error) {
-	return callResult[files.Space](ctx, s.m, "/files/space", s.of, rpc.FileRequest{Path: path})
+	return callResult[files.Space](ctx, s.m, "/files/Space", s.of, path)
 }

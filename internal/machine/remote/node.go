@@ -37,7 +37,7 @@ func (n *node) Files() files.System { return system{n.m, n.of} }
 func (n *node) ClockOffset() time.Duration { return time.Duration(n.m.ahead.Load()) }
 
 func (n *node) Usage() (host.Usage, error) {
-	return callResult[host.Usage](context.Background(), n.m, "/host/usage", n.of, rpc.Empty{})
+	return callResult[host.Usage](context.Background(), n.m, "/host/Usage", n.of)
 }
 
 type container struct {
@@ -56,36 +56,22 @@ func (c *container) Port(port int) int {
 
 var _ host.Controls = (*node)(nil)
 
-func (n *node) control(ctx context.Context, c rpc.ControlRequest) error {
-	return callEmpty(ctx, n.m, "/host/control", n.of, c)
+func (n *node) control(ctx context.Context, method string, params ...any) error {
+	return callEmpty(ctx, n.m, "/controls/"+method, n.of, params...)
 }
 
-func (n *node) Freeze(ctx context.Context) error {
-	return n.control(ctx, rpc.ControlRequest{Action: rpc.Freeze})
-}
-
-func (n *node) Thaw() error {
-	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.Thaw})
-}
-
+func (n *node) Freeze(ctx context.Context) error { return n.control(ctx, "Freeze") }
+func (n *node) Thaw() error                      { return n.control(context.Background(), "Thaw") }
 func (n *node) MountDisk(bytes int64) error {
-	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.MountDisk, Bytes: bytes})
+	return n.control(context.Background(), "MountDisk", bytes)
 }
-
-func (n *node) FillDisk() error {
-	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.FillDisk})
-}
-
-func (n *node) FreeDisk() error {
-	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.FreeDisk})
-}
-
+func (n *node) FillDisk() error { return n.control(context.Background(), "FillDisk") }
+func (n *node) FreeDisk() error { return n.control(context.Background(), "FreeDisk") }
 func (n *node) LimitDisk(l cgroup.DiskLimit) error {
-	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.LimitDisk, Disk: l})
+	return n.control(context.Background(), "LimitDisk", l)
 }
-
 func (n *node) LimitCPU(cores float64) error {
-	return n.control(context.Background(), rpc.ControlRequest{Action: rpc.LimitCPU, Cores: cores})
+	return n.control(context.Background(), "LimitCPU", cores)
 }
 
 func (n *node) Used() (used, throttled time.Duration, err error) {
@@ -112,7 +98,7 @@ func (n *node) Start(ctx context.Context, c host.Command) (host.Process, error) 
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	starting := context.AfterFunc(ctx, end)
-	a, err := n.m.beginCall(life, "/host/start", n.of, q, input(c.Stdin))
+	a, err := n.m.beginCall(life, "/host/Start", n.of, input(c.Stdin), q)
 	var begun rpc.StartedProcess
 	if err == nil {
 		err = errors.Join(json.Unmarshal(a.first, &begun), a.skipNewline())
@@ -214,22 +200,22 @@ func (p *process) Stop(ctx context.Context, grace time.Duration) error {
 	if p.over() {
 		return nil
 	}
-	err := callEmpty(ctx, p.m, "/process/stop", p.of, rpc.StopRequest{Grace: grace})
+	err := callEmpty(ctx, p.m, "/process/Stop", p.of, grace)
 	if err != nil && ctx.Err() != nil {
 		return p.Kill()
 	}
 	return p.waited(err)
 }
 
-func (p *process) Kill() error { return p.kill(false) }
+func (p *process) Kill() error { return p.kill("Kill") }
 
-func (p *process) KillFamily() error { return p.kill(true) }
+func (p *process) KillFamily() error { return p.kill("KillFamily") }
 
-func (p *process) kill(family bool) error {
+func (p *process) kill(method string) error {
 	if p.over() {
 		return nil
 	}
-	return p.waited(callEmpty(context.Background(), p.m, "/process/kill", p.of, family))
+	return p.waited(callEmpty(context.Background(), p.m, "/process/"+method, p.of))
 }
 
 // waited waits for the stream's end, so that all output has been copied.
@@ -244,12 +230,12 @@ func (p *process) Signal(s syscall.Signal) error {
 	if p.over() {
 		return nil
 	}
-	return callEmpty(context.Background(), p.m, "/process/signal", p.of, s)
+	return callEmpty(context.Background(), p.m, "/process/Signal", p.of, s)
 }
 
 // Tail returns "" if the machine is lost.
 func (p *process) Tail(n int) string {
-	text, err := callResult[string](context.Background(), p.m, "/process/tail", p.of, n)
+	text, err := callResult[string](context.Background(), p.m, "/process/Tail", p.of, n)
 	if err != nil {
 		return ""
 	}

@@ -3,6 +3,7 @@ package remote
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/netip"
 	"sync"
 
@@ -37,7 +38,7 @@ func (p *part) Kernel() string { return p.m.kernel }
 
 // Facts returns the last known facts if the machine is lost.
 func (p *part) Facts() machine.Facts {
-	f, err := callResult[machine.Facts](context.Background(), p.m, "/part/facts", p.of, rpc.Empty{})
+	f, err := callResult[machine.Facts](context.Background(), p.m, "/part/Facts", p.of)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
@@ -48,14 +49,6 @@ func (p *part) Facts() machine.Facts {
 
 func (p *part) Files() files.System { return system{p.m, p.of} }
 
-func (p *part) call(ctx context.Context, path string, q any) error {
-	return callEmpty(ctx, p.m, path, p.of, q)
-}
-
-func (p *part) MakeNodes(ctx context.Context, nodes []machine.NodeSpec) error {
-	return p.call(ctx, "/part/make", nodes)
-}
-
 func (p *part) Host(name string) (host.Host, error) {
 	p.mu.Lock()
 	known := p.nodes[name]
@@ -64,7 +57,7 @@ func (p *part) Host(name string) (host.Host, error) {
 		return known, nil
 	}
 	of := rpc.CallTarget{Part: p.of.Part, Node: name}
-	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host", of, rpc.Empty{})
+	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host/Describe", of)
 	if err != nil {
 		return nil, err
 	}
@@ -78,59 +71,11 @@ func (p *part) Host(name string) (host.Host, error) {
 
 func (p *part) ContainerHost(c machine.Container) (host.Host, error) {
 	of := rpc.CallTarget{Part: p.of.Part, Node: c.Node, Container: &c}
-	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host", of, rpc.Empty{})
+	is, err := callResult[rpc.HostInfo](context.Background(), p.m, "/host/Describe", of)
 	if err != nil {
 		return nil, err
 	}
 	return &container{node: &node{m: p.m, of: of, is: is}, as: c}, nil
-}
-
-func (p *part) SetNames(ctx context.Context, names []machine.NameRecord) error {
-	return p.call(ctx, "/part/name", names)
-}
-
-func (p *part) SetResolver(ctx context.Context, server netip.Addr) error {
-	return p.call(ctx, "/part/resolve", server)
-}
-
-func (p *part) OpenEndpoint(ctx context.Context, m machine.EndpointSpec) (machine.Endpoint, error) {
-	return callResult[machine.Endpoint](ctx, p.m, "/part/meet", p.of, m)
-}
-
-func (p *part) ConnectPeers(ctx context.Context, c machine.PeerSet) error {
-	return p.call(ctx, "/part/cross", c)
-}
-
-func (p *part) MakeLinks(ctx context.Context, links []link.Spec) error {
-	return p.call(ctx, "/part/link", links)
-}
-
-func (p *part) AdoptLinks(ctx context.Context, links []link.Spec) error {
-	return p.call(ctx, "/part/adopt", links)
-}
-
-func (p *part) ShapeLinks(ctx context.Context, changes []link.Change) error {
-	return p.call(ctx, "/part/set", changes)
-}
-
-func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
-	return callResult[[]link.Stats](ctx, p.m, "/part/stats", p.of, ids)
-}
-
-func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
-	return callResult[link.Lateness](ctx, p.m, "/part/lateness", p.of, reset)
-}
-
-func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
-	return p.call(ctx, "/part/keep", lab)
-}
-
-func (p *part) SetNote(ctx context.Context, note json.RawMessage) error {
-	return p.call(ctx, "/part/note/set", note)
-}
-
-func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
-	return callResult[json.RawMessage](ctx, p.m, "/part/note", p.of, rpc.Empty{})
 }
 
 // Lock implements machine.Part. The machine holds the lock until the call ends. Releasing it by a second call would be
@@ -144,7 +89,7 @@ func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
 func (p *part) Lock(ctx context.Context) error {
 	lasts, end := context.WithCancel(context.WithoutCancel(ctx)) // the lock outlives the wait for it
 	wanted := context.AfterFunc(ctx, end)
-	a, err := p.m.beginCall(lasts, "/part/lock", p.of, rpc.Empty{}, nil)
+	a, err := p.m.beginCall(lasts, "/part/Lock", p.of, nil)
 	if !wanted() {
 		if err == nil {
 			a.Close()
@@ -175,10 +120,6 @@ func (p *part) Unlock() error {
 	return unlock()
 }
 
-func (p *part) Down(ctx context.Context) error { return p.call(ctx, "/part/down", rpc.Empty{}) }
-
-func (p *part) Close() error { return p.call(context.Background(), "/part/close", rpc.Empty{}) }
-
 func (p *part) Members() []machine.Member { return []machine.Member{{Part: p}} }
 
 func (p *part) Ended() <-chan struct{} {
@@ -187,7 +128,7 @@ func (p *part) Ended() <-chan struct{} {
 	if p.ended != nil {
 		return p.ended
 	}
-	a, err := p.m.beginCall(context.Background(), "/part/ended", p.of, rpc.Empty{}, nil)
+	a, err := p.m.beginCall(context.Background(), "/part/Ended", p.of, nil)
 	gone := make(chan struct{})
 	if err != nil {
 		close(gone)
@@ -201,57 +142,98 @@ func (p *part) Ended() <-chan struct{} {
 	p.m.streams.Go(func() {
 		defer close(gone)
 		defer a.Close()
-		_, _ = a.rest.WriteTo(discardWriter{}) // the caller waits for its end
+		_, _ = a.rest.WriteTo(io.Discard) // the caller waits for its end
 	})
 	return gone
 }
 
-type discardWriter struct{}
-
-func (discardWriter) Write(b []byte) (int, error) { return len(b), nil }
-
-func (p *part) MakeTunnels(ctx context.Context, ends []machine.TunnelEnd) error {
-	return p.call(ctx, "/part/tunnel", ends)
+func (p *part) call(ctx context.Context, method string, params ...any) error {
+	return callEmpty(ctx, p.m, "/part/"+method, p.of, params...)
 }
 
-func (p *part) SetAddresses(ctx context.Context, devices []machine.Device) error {
-	return p.call(ctx, "/part/address", devices)
+// ask calls a method of the part on its machine that returns a result.
+func ask[A any](ctx context.Context, p *part, method string, params ...any) (A, error) {
+	return callResult[A](ctx, p.m, "/part/"+method, p.of, params...)
 }
 
-func (p *part) AddRoutes(ctx context.Context, routes []machine.Route) error {
-	return p.call(ctx, "/part/route", routes)
+func (p *part) MakeNodes(ctx context.Context, n []machine.NodeSpec) error {
+	return p.call(ctx, "MakeNodes", n)
 }
-
+func (p *part) SetNames(ctx context.Context, n []machine.NameRecord) error {
+	return p.call(ctx, "SetNames", n)
+}
+func (p *part) SetResolver(ctx context.Context, server netip.Addr) error {
+	return p.call(ctx, "SetResolver", server)
+}
+func (p *part) ConnectPeers(ctx context.Context, c machine.PeerSet) error {
+	return p.call(ctx, "ConnectPeers", c)
+}
+func (p *part) MakeLinks(ctx context.Context, l []link.Spec) error {
+	return p.call(ctx, "MakeLinks", l)
+}
+func (p *part) AdoptLinks(ctx context.Context, l []link.Spec) error {
+	return p.call(ctx, "AdoptLinks", l)
+}
+func (p *part) ShapeLinks(ctx context.Context, c []link.Change) error {
+	return p.call(ctx, "ShapeLinks", c)
+}
+func (p *part) MakeTunnels(ctx context.Context, e []machine.TunnelEnd) error {
+	return p.call(ctx, "MakeTunnels", e)
+}
+func (p *part) SetAddresses(ctx context.Context, d []machine.Device) error {
+	return p.call(ctx, "SetAddresses", d)
+}
+func (p *part) AddRoutes(ctx context.Context, r []machine.Route) error {
+	return p.call(ctx, "AddRoutes", r)
+}
 func (p *part) SetCarrier(ctx context.Context, c machine.Cable, up bool) error {
-	return p.call(ctx, "/part/carrier", rpc.CarrierRequest{Cable: c, Up: up})
+	return p.call(ctx, "SetCarrier", c, up)
+}
+func (p *part) MakeTUN(ctx context.Context, t machine.TUN) error { return p.call(ctx, "MakeTUN", t) }
+func (p *part) MakeBridges(ctx context.Context, b []machine.Bridge) error {
+	return p.call(ctx, "MakeBridges", b)
+}
+func (p *part) SetRules(ctx context.Context, r []machine.RuleSet) error {
+	return p.call(ctx, "SetRules", r)
+}
+func (p *part) Commit(ctx context.Context, lab json.RawMessage) error {
+	return p.call(ctx, "Commit", lab)
+}
+func (p *part) SetNote(ctx context.Context, note json.RawMessage) error {
+	return p.call(ctx, "SetNote", note)
+}
+func (p *part) Down(ctx context.Context) error { return p.call(ctx, "Down") }
+func (p *part) Close() error                   { return p.call(context.Background(), "Close") }
+
+func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
+	return ask[json.RawMessage](ctx, p, "Note")
+}
+func (p *part) MTU(ctx context.Context) (int, error) { return ask[int](ctx, p, "MTU") }
+
+func (p *part) OpenEndpoint(ctx context.Context, m machine.EndpointSpec) (machine.Endpoint, error) {
+	return ask[machine.Endpoint](ctx, p, "OpenEndpoint", m)
+}
+
+func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
+	return ask[[]link.Stats](ctx, p, "LinkStats", ids)
+}
+
+func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
+	return ask[link.Lateness](ctx, p, "Lateness", reset)
 }
 
 func (p *part) LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
-	return callResult[[]string](ctx, p.m, "/part/ways", p.of, rpc.RouteRequest{Node: node, To: to})
+	return ask[[]string](ctx, p, "LookupRoutes", node, to)
 }
 
-func (p *part) MakeTUN(ctx context.Context, t machine.TUN) error { return p.call(ctx, "/part/tun", t) }
-
 func (p *part) IsListening(ctx context.Context, node string, port int) (bool, error) {
-	return callResult[bool](ctx, p.m, "/part/listening", p.of, rpc.ListeningRequest{Node: node, Port: port})
+	return ask[bool](ctx, p, "IsListening", node, port)
 }
 
 func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTResult, error) {
-	return callResult[[]probe.RTTResult](ctx, p.m, "/part/echo", p.of, e)
+	return ask[[]probe.RTTResult](ctx, p, "MeasureRTT", e)
 }
 
 func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (probe.TrainResult, error) {
-	return callResult[probe.TrainResult](ctx, p.m, "/part/train", p.of, t)
-}
-
-func (p *part) MTU(ctx context.Context) (int, error) {
-	return callResult[int](ctx, p.m, "/part/mtu", p.of, rpc.Empty{})
-}
-
-func (p *part) MakeBridges(ctx context.Context, bridges []machine.Bridge) error {
-	return p.call(ctx, "/part/bridge", bridges)
-}
-
-func (p *part) SetRules(ctx context.Context, rules []machine.RuleSet) error {
-	return p.call(ctx, "/part/rule", rules)
+	return ask[probe.TrainResult](ctx, p, "MeasureTrain", t)
 }

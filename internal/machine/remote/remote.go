@@ -72,15 +72,15 @@ func (m *Machine) Close() error {
 }
 
 func (m *Machine) Prepare(ctx context.Context, a machine.PartSpec) (machine.Part, error) {
-	return m.openPart(ctx, "/prepare", a)
+	return m.openPart(ctx, "Prepare", a)
 }
 
 func (m *Machine) Open(ctx context.Context, lab string) (machine.Part, error) {
-	return m.openPart(ctx, "/open", lab)
+	return m.openPart(ctx, "Open", lab)
 }
 
-func (m *Machine) openPart(ctx context.Context, path string, q any) (machine.Part, error) {
-	o, err := callResult[rpc.OpenedPart](ctx, m, path, rpc.CallTarget{}, q)
+func (m *Machine) openPart(ctx context.Context, method string, param any) (machine.Part, error) {
+	o, err := callResult[rpc.OpenedPart](ctx, m, "/machine/"+method, rpc.CallTarget{}, param)
 	if err != nil {
 		return nil, err
 	}
@@ -88,15 +88,15 @@ func (m *Machine) openPart(ctx context.Context, path string, q any) (machine.Par
 }
 
 func (m *Machine) List(ctx context.Context) ([]machine.PartStatus, error) {
-	return callResult[[]machine.PartStatus](ctx, m, "/list", rpc.CallTarget{}, rpc.Empty{})
+	return callResult[[]machine.PartStatus](ctx, m, "/machine/List", rpc.CallTarget{})
 }
 
 func (m *Machine) Sweep(ctx context.Context) ([]string, error) {
-	return callResult[[]string](ctx, m, "/sweep", rpc.CallTarget{}, rpc.Empty{})
+	return callResult[[]string](ctx, m, "/machine/Sweep", rpc.CallTarget{})
 }
 
 func (m *Machine) Remove(ctx context.Context, lab string) error {
-	return callEmpty(ctx, m, "/remove", rpc.CallTarget{}, lab)
+	return callEmpty(ctx, m, "/machine/Remove", rpc.CallTarget{}, lab)
 }
 
 // lostError returns the error of an agent that no longer responds.
@@ -109,7 +109,7 @@ func (m *Machine) lostError(doing string, err error) error {
 
 // Hello returns the agent's self-description, with its program's checksum if requested.
 func (m *Machine) Hello(ctx context.Context, program bool) (rpc.Hello, error) {
-	h, err := callResult[rpc.Hello](ctx, m, "/hello", rpc.CallTarget{}, program)
+	h, err := callResult[rpc.Hello](ctx, m, "/machine/Hello", rpc.CallTarget{}, program)
 	if err == nil {
 		m.kernel = h.Kernel
 	}
@@ -118,7 +118,7 @@ func (m *Machine) Hello(ctx context.Context, program bool) (rpc.Hello, error) {
 
 // Examine returns the machine's `skerry doctor` report.
 func (m *Machine) Examine(ctx context.Context) (doctor.Report, error) {
-	return callResult[doctor.Report](ctx, m, "/examine", rpc.CallTarget{}, rpc.Empty{})
+	return callResult[doctor.Report](ctx, m, "/machine/Examine", rpc.CallTarget{})
 }
 
 // clockProbes is the number of readings of a machine's clock.
@@ -136,13 +136,13 @@ func (m *Machine) Clock(ctx context.Context) (machine.Clock, error) {
 	best := machine.Clock{Uncertainty: -1}
 	for range clockProbes {
 		sent := time.Now()
-		there, err := callResult[rpc.Timestamp](ctx, m, "/clock", rpc.CallTarget{}, rpc.Empty{})
+		there, err := callResult[int64](ctx, m, "/machine/Clock", rpc.CallTarget{})
 		if err != nil {
 			return best, err
 		}
 		trip := time.Since(sent) // by the monotonic clock
 		if best.Uncertainty < 0 || trip/2 < best.Uncertainty {
-			best = machine.Clock{Offset: time.Unix(0, there.Now).Sub(sent.Add(trip / 2)), Uncertainty: trip / 2}
+			best = machine.Clock{Offset: time.Unix(0, there).Sub(sent.Add(trip / 2)), Uncertainty: trip / 2}
 		}
 	}
 	m.ahead.Store(int64(best.Offset))
@@ -152,7 +152,7 @@ func (m *Machine) Clock(ctx context.Context) (machine.Clock, error) {
 // ListenForProbes makes the machine answer measurements until stop is called.
 func (m *Machine) ListenForProbes(ctx context.Context, token [16]byte) (port int, stop func(), err error) {
 	life, end := context.WithCancel(ctx)
-	a, err := m.beginCall(life, "/reach/listen", rpc.CallTarget{}, token, nil)
+	a, err := m.beginCall(life, "/machine/ListenForProbes", rpc.CallTarget{}, nil, token)
 	if err == nil {
 		err = json.Unmarshal(a.first, &port)
 	}
@@ -165,7 +165,7 @@ func (m *Machine) ListenForProbes(ctx context.Context, token [16]byte) (port int
 
 // MeasurePath measures the path from the machine to another machine's listener.
 func (m *Machine) MeasurePath(ctx context.Context, o pathprobe.Spec) (pathprobe.Result, error) {
-	r, err := callResult[rpc.PathResult](ctx, m, "/reach/measure", rpc.CallTarget{}, o)
+	r, err := callResult[rpc.PathResult](ctx, m, "/machine/MeasurePath", rpc.CallTarget{}, o)
 	if err != nil {
 		return r.Result, err
 	}
@@ -182,12 +182,12 @@ type openCall struct {
 func (a *openCall) Close() error { return a.response.Body.Close() }
 
 // beginCall sends a request, with a stream unless nil, and returns when the response has begun.
-func (m *Machine) beginCall(ctx context.Context, path string, of rpc.CallTarget, q any, stream io.Reader) (*openCall, error) {
+func (m *Machine) beginCall(ctx context.Context, path string, of rpc.CallTarget, stream io.Reader, params ...any) (*openCall, error) {
 	doing := strings.ReplaceAll(strings.TrimPrefix(path, "/"), "/", " ")
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %s: %w", m.name, doing, err)
 	}
-	request, err := m.newRequest(ctx, path, of, q, stream)
+	request, err := m.newRequest(ctx, path, rpc.Request[any]{Target: of, Params: params}, stream)
 	if err != nil {
 		return nil, fmt.Errorf("%s: encode request %s: %w", m.name, doing, err)
 	}
@@ -210,11 +210,8 @@ func (m *Machine) beginCall(ctx context.Context, path string, of rpc.CallTarget,
 	return a, nil
 }
 
-func (m *Machine) newRequest(ctx context.Context, path string, of rpc.CallTarget, q any, stream io.Reader) (*http.Request, error) {
-	text, err := json.Marshal(q)
-	if err == nil {
-		text, err = json.Marshal(rpc.Request{Target: of, Params: text})
-	}
+func (m *Machine) newRequest(ctx context.Context, path string, request rpc.Request[any], stream io.Reader) (*http.Request, error) {
+	text, err := json.Marshal(request)
 	if err != nil {
 		return nil, err
 	}
@@ -253,8 +250,8 @@ func (a *openCall) skipNewline() error {
 }
 
 // callResult makes a call without streams.
-func callResult[A any](ctx context.Context, m *Machine, path string, of rpc.CallTarget, q any) (a A, err error) {
-	got, err := m.beginCall(ctx, path, of, q, nil)
+func callResult[A any](ctx context.Context, m *Machine, path string, of rpc.CallTarget, params ...any) (a A, err error) {
+	got, err := m.beginCall(ctx, path, of, nil, params...)
 	if err != nil {
 		return a, err
 	}
@@ -266,7 +263,7 @@ func callResult[A any](ctx context.Context, m *Machine, path string, of rpc.Call
 }
 
 // callEmpty makes a call without a result.
-func callEmpty(ctx context.Context, m *Machine, path string, of rpc.CallTarget, q any) error {
-	_, err := callResult[rpc.Empty](ctx, m, path, of, q)
+func callEmpty(ctx context.Context, m *Machine, path string, of rpc.CallTarget, params ...any) error {
+	_, err := callResult[rpc.Empty](ctx, m, path, of, params...)
 	return err
 }

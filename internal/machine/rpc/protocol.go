@@ -3,12 +3,13 @@
 // opened.
 //
 //	controller                                      agent
-//	POST /part/send   {"of": ..., "ask": ...}\n ──►
+//	POST /part/MakeNodes  {"of": ..., "ask": [...]}\n ──►
 //	                  stream of the request     ──►  (files written, standard input, a connection)
 //	              ◄── {"answer": ...} or {"error": ...}\n
 //	              ◄── stream of the answer           (files read, output, a connection)
 //
-// Request and response each begin with one JSON value. Most calls have no streams.
+// Request and response each begin with one JSON value. Most calls have no streams: such a call is a method of an interface
+// (machine.Part, host.Controls, host.Process, files.System), its parameters without the context, and its result.
 package rpc
 
 import (
@@ -17,7 +18,6 @@ import (
 	"errors"
 	"io/fs"
 	"net/http"
-	"net/netip"
 	"os/exec"
 	"syscall"
 	"time"
@@ -32,7 +32,7 @@ import (
 )
 
 // Version is the protocol version. Both sides must have the same.
-const Version = 1
+const Version = 2
 
 // Greeting begins the agent's first line. A login shell may print lines before it.
 const Greeting = "skerry agent machine"
@@ -48,10 +48,10 @@ type CallTarget struct {
 	Process int `json:"process,omitempty"`
 }
 
-// Request is the first value of a call.
-type Request struct {
-	Target CallTarget      `json:"of"`
-	Params json.RawMessage `json:"ask,omitempty"`
+// Request is the first value of a call. P is the type of its parameters: any in the client, json.RawMessage in the agent.
+type Request[P any] struct {
+	Target CallTarget `json:"of"`
+	Params []P        `json:"ask,omitempty"`
 }
 
 // Response is the first value of the response.
@@ -115,70 +115,10 @@ type StartedProcess struct {
 	PID     int `json:"pid"`
 }
 
-type CarrierRequest struct {
-	Cable machine.Cable `json:"cable"`
-	Up    bool          `json:"up"`
-}
-
-type DialRequest struct {
-	Network string `json:"network"`
-	Addr    string `json:"addr"`
-}
-
-// FileRequest names a file and an operation.
-type FileRequest struct {
-	Path   string `json:"path"`
-	To     string `json:"to,omitempty"`     // of Rename
-	Offset int64  `json:"offset,omitempty"` // of Open
-	Mode   uint32 `json:"mode,omitempty"`   // of Write
-	UID    uint32 `json:"uid,omitempty"`    // of Own
-	GID    uint32 `json:"gid,omitempty"`
-	Data   []byte `json:"data,omitempty"` // of Append
-}
-
-type StopRequest struct {
-	Grace time.Duration `json:"grace_ns"`
-}
-
-// Timestamp is a machine's clock, in ns since 1970.
-type Timestamp struct {
-	Now int64 `json:"now_ns"`
-}
-
-// RouteRequest requests a node's output devices for addresses.
-type RouteRequest struct {
-	Node string       `json:"node"`
-	To   []netip.Addr `json:"to"`
-}
-
-// ListeningRequest asks whether a program listens on a port of a node.
-type ListeningRequest struct {
-	Node string `json:"node"`
-	Port int    `json:"port"`
-}
-
 // PathResult is the result of a path measurement, possibly partial.
 type PathResult struct {
 	Result  pathprobe.Result `json:"result"`
 	Problem *Failure         `json:"problem,omitempty"`
-}
-
-// Operations of host.Controls.
-const (
-	Freeze    = "freeze"
-	Thaw      = "thaw"
-	MountDisk = "mount disk"
-	FillDisk  = "fill disk"
-	FreeDisk  = "free disk"
-	LimitDisk = "limit disk"
-	LimitCPU  = "limit CPU"
-)
-
-type ControlRequest struct {
-	Action string           `json:"do"`
-	Bytes  int64            `json:"bytes,omitempty"`
-	Disk   cgroup.DiskLimit `json:"disk,omitzero"`
-	Cores  float64          `json:"cores,omitempty"`
 }
 
 const (

@@ -102,7 +102,7 @@ func TestUnreachableMachinesAreReported(t *testing.T) {
 		"no output":             {said("exit 0"), ErrUnreachable, "no output from"},
 		"too much output":       {said("yes"), ErrUnreachable, "no line begins"},
 		"an older agent":        {said("echo skerry agent machine 0; cat >/dev/null"), ErrProgramMismatch, "protocol 0"},
-		"a breaking connection": {said("echo skerry agent machine 1; echo cable pulled >&2"), remote.ErrLost, "cable pulled"},
+		"a breaking connection": {said("echo skerry agent machine 2; echo cable pulled >&2"), remote.ErrLost, "cable pulled"},
 	} {
 		_, err := Open(t.Context(), inventory.Entry{Name: "far", Command: c.argv}, options(t))
 		if !errors.Is(err, c.is) || !strings.HasPrefix(err.Error(), "far: ") || !strings.Contains(err.Error(), c.want) {

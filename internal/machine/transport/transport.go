@@ -6,7 +6,7 @@
 //	           "skerry carrier Linux x86_64"
 //	SUM SIZE   "send" or "run"
 //	program    "run"
-//	           "skerry agent machine 1", and from there on HTTP/2 (package rpc)
+//	           "skerry agent machine 2", and from there on HTTP/2 (package rpc)
 //
 // No port is opened on the machine. Only the program remains, in a cache directory, named by its checksum.
 package transport

@@ -3,7 +3,6 @@ package multihost
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"skerry/internal/base/atomicfile"
 	"skerry/internal/machine/fleet"
 	"skerry/internal/machine/inventory"
 	"skerry/internal/machine/journal"
@@ -60,15 +58,9 @@ func OpenLabStore(stateDir string) LabStore {
 func (m LabStore) path(name string) string { return filepath.Join(m.dir, name+".json") }
 
 func (m LabStore) Save(s RemoteLab) error {
-	text, err := json.Marshal(s)
+	err := os.MkdirAll(m.dir, 0o755)
 	if err == nil {
-		err = os.MkdirAll(m.dir, 0o755)
-	}
-	if err == nil {
-		err = atomicfile.Replace(m.path(s.Name), 0o600, func(f *os.File) error {
-			_, err := f.Write(text)
-			return err
-		})
+		err = journal.WriteJSON(m.path(s.Name), s)
 	}
 	if err != nil {
 		return fmt.Errorf("store lab %s: %w", s.Name, err)

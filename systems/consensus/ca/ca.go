@@ -17,8 +17,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -29,11 +31,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"skerry/internal/base/atomicfile"
 	"slices"
+	"strings"
 	"time"
 
 	"skerry/internal/base/advice"
+	"skerry/internal/base/atomicfile"
 )
 
 var (
@@ -69,7 +72,7 @@ type Authority struct {
 	dir     string
 	cluster string
 	cert    *x509.Certificate
-	key     *ecdsa.PrivateKey
+	key     crypto.PrivateKey
 }
 
 const (
@@ -114,19 +117,18 @@ func Init(dir, cluster string, days int, now time.Time) (*Authority, error) {
 
 // Open opens the authority of a directory.
 func Open(dir string) (*Authority, error) {
-	cert, key, err := readPair(filepath.Join(dir, caName+".crt"), filepath.Join(dir, caName+".key"))
+	pair, err := loadPair(filepath.Join(dir, caName+".crt"), filepath.Join(dir, caName+".key"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, advice.With(err, "make an authority there with `hydra init %s`", dir)
 	}
 	if err != nil {
 		return nil, err
 	}
-	a := &Authority{dir: dir, cert: cert, key: key}
-	if !cert.IsCA || len(cert.Subject.Organization) != 1 {
+	cluster, _ := subjectOf(pair.Leaf)
+	if !pair.Leaf.IsCA || cluster == "" {
 		return nil, fmt.Errorf("%s holds no authority of a cluster", dir)
 	}
-	a.cluster = cert.Subject.Organization[0]
-	return a, nil
+	return &Authority{dir, cluster, pair.Leaf, pair.PrivateKey}, nil
 }
 
 // Issue creates a key and a certificate for a subject, valid for days, but not longer than the authority.
@@ -205,13 +207,158 @@ func (a *Authority) Renew(name string, days int, now time.Time) error {
 	if cluster != a.cluster {
 		return fmt.Errorf("%w: %s is of the cluster %q, not %q", ErrSubject, path, cluster, a.cluster)
 	}
-	s := Subject{Name: name, Role: role, Hosts: old.DNSNames}
-	for _, ip := range old.IPAddresses {
-		s.Hosts = append(s.Hosts, ip.String())
-	}
-	der, err := a.sign(s, old.PublicKey, days, now)
+	der, err := a.sign(Subject{name, role, hostsOf(old)}, old.PublicKey, days, now)
 	if err != nil {
 		return err
 	}
 	return atomicfile.Write(path, func(w io.Writer) error { return pem.Encode(w, &pem.Block{Type: "CERTIFICATE", Bytes: der}) })
+}
+
+// writePair writes a certificate and its key into new files, the key first, so that no certificate lacks its key.
+func writePair(dir, name string, der []byte, key *ecdsa.PrivateKey) error {
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return fmt.Errorf("encoding the key of %s: %w", name, err)
+	}
+	for _, f := range []struct {
+		suffix, kind string
+		data         []byte
+		mode         os.FileMode
+	}{{".key", "PRIVATE KEY", secret, 0o600}, {".crt", "CERTIFICATE", der, 0o644}} {
+		path := filepath.Join(dir, name+f.suffix)
+		if err := Create(path, pem.EncodeToMemory(&pem.Block{Type: f.kind, Bytes: f.data}), f.mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Create writes a new file durably. It returns ErrExists if the file exists.
+func Create(path string, data []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if errors.Is(err, os.ErrExist) {
+		return advice.With(fmt.Errorf("%s %w", path, ErrExists), "nothing was overwritten; remove it yourself, or choose another name")
+	}
+	if err != nil {
+		return fmt.Errorf("creating a file: %w", err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(path))
+	}
+	return nil
+}
+
+// loadPair reads a certificate and its key. It returns ErrExposed for a key that others can read.
+func loadPair(certFile, keyFile string) (tls.Certificate, error) {
+	info, err := os.Stat(keyFile)
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		err = advice.With(fmt.Errorf("%w: %s has mode %04o", ErrExposed, keyFile, info.Mode().Perm()), "chmod 600 %s", keyFile)
+	}
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	if err != nil {
+		return pair, fmt.Errorf("reading %s and its key: %w", certFile, err)
+	}
+	return pair, nil
+}
+
+func readCertificates(path string) (all []*x509.Certificate, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("%s holds %s beside certificates", path, strings.ToLower(block.Type))
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate %s: %w", path, err)
+		}
+		all = append(all, cert)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s holds no certificate in PEM", path)
+	}
+	return all, nil
+}
+
+func readCertificate(path string) (*x509.Certificate, error) {
+	all, err := readCertificates(path)
+	if err != nil {
+		return nil, err
+	}
+	return all[0], nil
+}
+
+// Certificate describes a certificate in an authority's directory.
+type Certificate struct {
+	Name    string    `json:"name"`
+	Role    Role      `json:"role,omitempty"` // "" of the authority itself
+	Cluster string    `json:"cluster"`
+	Hosts   []string  `json:"hosts,omitempty"`
+	Expires time.Time `json:"expires"`
+	File    string    `json:"file"`
+}
+
+// List describes the certificates of an authority's directory by name.
+func List(dir string) ([]Certificate, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.crt"))
+	if err != nil {
+		return nil, err
+	}
+	var all []Certificate
+	for _, f := range files {
+		cert, err := readCertificate(f)
+		if err != nil {
+			return nil, err
+		}
+		c := Certificate{Name: strings.TrimSuffix(filepath.Base(f), ".crt"), Expires: cert.NotAfter, File: f, Hosts: hostsOf(cert)}
+		c.Cluster, c.Role = subjectOf(cert)
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+func subjectOf(cert *x509.Certificate) (cluster string, role Role) {
+	if o := cert.Subject.Organization; len(o) == 1 {
+		cluster = o[0]
+	}
+	if u := cert.Subject.OrganizationalUnit; len(u) == 1 {
+		role = Role(u[0])
+	}
+	return cluster, role
+}
+
+// hostsOf returns the names and addresses that a certificate is for.
+func hostsOf(cert *x509.Certificate) []string {
+	hosts := slices.Clone(cert.DNSNames)
+	for _, ip := range cert.IPAddresses {
+		hosts = append(hosts, ip.String())
+	}
+	return hosts
+}
+
+// Files of tokens: members read TokensFile, which has all tokens. The others hold the token that an application sends.
+const (
+	TokensFile  = "tokens"
+	tokenPrefix = "token-"
+)
+
+// WriteTokens creates 256-bit tokens for reading, writing and administration, in files that only their owner can read.
+func WriteTokens(dir string) error {
+	all := ""
+	for _, scope := range []string{"read", "write", "admin"} {
+		var secret [32]byte
+		rand.Read(secret[:]) // never fails
+		line := fmt.Sprintf("%s %s\n", scope, hex.EncodeToString(secret[:]))
+		if err := Create(filepath.Join(dir, tokenPrefix+scope), []byte(line), 0o600); err != nil {
+			return err
+		}
+		all += line
+	}
+	return Create(filepath.Join(dir, TokensFile), []byte(all), 0o600)
 }

@@ -39,28 +39,15 @@ func Load(certFile, keyFile, authorityFile string, now time.Time) (Identity, err
 			certFile, cert.NotBefore.Format(time.DateTime), cert.NotAfter.Format(time.DateTime)),
 			"renew it with `hydra init DIR --renew %s`, and look at the clock", cert.Subject.CommonName)
 	}
-	i := Identity{Name: cert.Subject.CommonName, files: f}
-	i.Cluster, i.Role = subjectOf(cert)
-	f.cluster, f.role = i.Cluster, i.Role
-	valid := x509.VerifyOptions{Roots: held.pool, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}}
-	if _, err := cert.Verify(valid); err != nil {
-		return i, fmt.Errorf("%s is not signed by %s: %w", certFile, authorityFile, err)
-	}
-	return i, nil
+	f.cluster, f.role = subjectOf(cert)
+	return Identity{cert.Subject.CommonName, f.cluster, f.role, f}, nil
 }
 
 // Authorities returns the fingerprints of the trusted authorities, in the order of their file.
 func (i Identity) Authorities() []string { return i.credentials().prints }
 
 // Hosts returns the names and addresses that the certificate is for.
-func (i Identity) Hosts() []string {
-	cert := i.credentials().cert
-	hosts := slices.Clone(cert.Leaf.DNSNames)
-	for _, a := range cert.Leaf.IPAddresses {
-		hosts = append(hosts, a.String())
-	}
-	return hosts
-}
+func (i Identity) Hosts() []string { return hostsOf(i.credentials().cert.Leaf) }
 
 // Expires returns the end of the certificate.
 func (i Identity) Expires() time.Time { return i.credentials().cert.Leaf.NotAfter }
@@ -170,7 +157,7 @@ func (f *credentialFiles) current() (h *credentials, changed bool, err error) {
 	defer f.mu.Unlock()
 	var now [3]os.FileInfo
 	for i, path := range f.paths {
-		now[i] = fileInfo(path)
+		now[i], _ = os.Stat(path) // reading it returns the error
 	}
 	if unchanged(f.read, now) {
 		return f.held, false, f.err
@@ -187,37 +174,26 @@ func (f *credentialFiles) current() (h *credentials, changed bool, err error) {
 // unchanged reports whether files are unchanged. A replaced file counts as changed even if its size and time are the same.
 func unchanged(was, is [3]os.FileInfo) bool {
 	for i := range is {
-		switch {
-		case was[i] == nil || is[i] == nil:
-			return false
-		case !os.SameFile(was[i], is[i]) || was[i].Size() != is[i].Size() ||
-			!was[i].ModTime().Equal(is[i].ModTime()) || was[i].Mode() != is[i].Mode():
+		if was[i] == nil || is[i] == nil || !os.SameFile(was[i], is[i]) || was[i].Size() != is[i].Size() ||
+			!was[i].ModTime().Equal(is[i].ModTime()) || was[i].Mode() != is[i].Mode() {
 			return false
 		}
 	}
 	return true
 }
 
-func fileInfo(path string) os.FileInfo {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil // reading it returns the error
-	}
-	return info
-}
-
 // load reads the files. It does not check validity in time, which is the task of peers.
 func (f *credentialFiles) load() (*credentials, error) {
-	certFile, keyFile, authorityFile := f.paths[0], f.paths[1], f.paths[2]
+	certFile, authorityFile := f.paths[0], f.paths[2]
 	authorities, err := readCertificates(authorityFile)
 	if err != nil {
 		return nil, fmt.Errorf("loading an identity's authority: %w", err)
 	}
-	cert, key, err := readPair(certFile, keyFile)
+	pair, err := loadPair(certFile, f.paths[1])
 	if err != nil {
 		return nil, fmt.Errorf("loading an identity: %w", err)
 	}
-	h := &credentials{cert: &tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key, Leaf: cert}, pool: newPool(authorities)}
+	h := &credentials{cert: &pair, pool: newPool(authorities)}
 	var signed bool
 	var why error
 	for _, a := range authorities {
@@ -225,14 +201,14 @@ func (f *credentialFiles) load() (*credentials, error) {
 			return nil, fmt.Errorf("%s holds the certificate of %s, which is not an authority", authorityFile, a.Subject.CommonName)
 		}
 		h.prints = append(h.prints, fingerprint(a))
-		if why = cert.CheckSignatureFrom(a); why == nil {
+		if why = pair.Leaf.CheckSignatureFrom(a); why == nil {
 			signed = true
 		}
 	}
 	if !signed {
 		return nil, fmt.Errorf("%s is not signed by its authority: %w", certFile, why)
 	}
-	if cluster, role := subjectOf(cert); f.held != nil && (cluster != f.cluster || role != f.role) {
+	if cluster, role := subjectOf(pair.Leaf); f.held != nil && (cluster != f.cluster || role != f.role) {
 		return nil, fmt.Errorf("%w: %s is of a %s of %q, and was of a %s of %q", ErrSubject, certFile, role, cluster, f.role, f.cluster)
 	}
 	return h, nil
@@ -283,19 +259,13 @@ func (w *watch) reportAuthorities(prints []string) {
 	w.prints = prints
 }
 
-const (
-	phaseGood = iota
-	phaseSoon
-	phaseExpired
-)
-
 type watch struct {
-	log        *slog.Logger
-	expires    time.Time
-	phase      int
-	lastReport time.Time
-	problem    string
-	prints     []string
+	log     *slog.Logger
+	expires time.Time
+	warning string    // as of the last report, "" for none
+	warned  time.Time // when warning was logged
+	problem string
+	prints  []string
 }
 
 func (w *watch) report(now, expires time.Time, err error) {
@@ -303,30 +273,25 @@ func (w *watch) report(now, expires time.Time, err error) {
 		w.log.Info("the certificate was renewed", "until", expires)
 	}
 	w.expires = expires
-	trouble := ""
+	problem := ""
 	if err != nil {
-		trouble = err.Error()
+		problem = err.Error()
 	}
-	if trouble != w.problem && trouble != "" {
+	if problem != w.problem && problem != "" {
 		w.log.Error("the files hold no certificate to use: the one before stays", "error", err)
 	}
-	w.problem = trouble
+	w.problem = problem
 	left := expires.Sub(now.Round(0)) // by the wall clock, as TLS takes it
-	phase := phaseGood
+	log, warning := w.log.Warn, ""
 	switch {
 	case left < 0:
-		phase = phaseExpired
+		log, warning = w.log.Error, "the certificate has expired: connections are refused until it is renewed, or the clock is set right"
 	case left < Soon:
-		phase = phaseSoon
+		warning = "the certificate ends soon: renew it"
 	}
-	if phase == w.phase && (phase == phaseGood || now.Sub(w.lastReport) < warnInterval) {
-		return
+	if warning != "" && (warning != w.warning || now.Sub(w.warned) >= warnInterval) {
+		log(warning, "until", expires, "days", int(left.Hours()/24))
+		w.warned = now
 	}
-	w.phase, w.lastReport = phase, now
-	switch phase {
-	case phaseSoon:
-		w.log.Warn("the certificate ends soon: renew it", "until", expires, "days", int(left.Hours()/24))
-	case phaseExpired:
-		w.log.Error("the certificate has expired: connections are refused until it is renewed, or the clock is set right", "until", expires)
-	}
+	w.warning = warning
 }

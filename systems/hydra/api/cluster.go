@@ -83,12 +83,9 @@ type Progress struct {
 const maxProgress = 5 * time.Second
 
 func (s *Server) progress(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	var index uint64
-	if text := q.Get("index"); text != "" {
+	if text := r.Form.Get("index"); text != "" {
+		var err error
 		if index, err = strconv.ParseUint(text, 10, 63); err != nil {
 			return Problemf(CodeBadRequest, "index=%.30s is not an index", text)
 		}

@@ -29,33 +29,19 @@ func parseConsistency(q url.Values) (Consistency, error) {
 	return w, nil
 }
 
-func parseQuery(r *http.Request) (url.Values, error) {
-	if r.URL.RawQuery == "" {
-		return nil, nil
-	}
-	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return nil, Problemf(CodeBadRequest, "the query: %v", err)
-	}
-	return q, nil
-}
-
-func parseRead(r *http.Request) (table string, q url.Values, w Consistency, err error) {
+func parseRead(r *http.Request) (table string, w Consistency, err error) {
 	table = r.PathValue("table")
 	if err := command.ValidTable(table); err != nil {
-		return "", nil, w, badRequest(err)
+		return "", w, badRequest(err)
 	}
-	if q, err = parseQuery(r); err != nil {
-		return "", nil, w, err
-	}
-	w, err = parseConsistency(q)
-	return table, q, w, err
+	w, err = parseConsistency(r.Form)
+	return table, w, err
 }
 
 func badRequest(err error) error { return Problemf(CodeBadRequest, "%v", err) }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
-	table, _, want, err := parseRead(r)
+	table, want, err := parseRead(r)
 	if err != nil {
 		return err
 	}
@@ -72,11 +58,11 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) scan(w http.ResponseWriter, r *http.Request) error {
-	table, q, want, err := parseRead(r)
+	table, want, err := parseRead(r)
 	if err != nil {
 		return err
 	}
-	in, err := parseRange(q)
+	in, err := parseRange(r.Form)
 	if err != nil {
 		return err
 	}
@@ -146,7 +132,7 @@ func prefixEnd(prefix string) string {
 }
 
 func (s *Server) count(w http.ResponseWriter, r *http.Request) error {
-	table, _, want, err := parseRead(r)
+	table, want, err := parseRead(r)
 	if err != nil {
 		return err
 	}
@@ -159,11 +145,7 @@ func (s *Server) count(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listTables(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
-	want, err := parseConsistency(q)
+	want, err := parseConsistency(r.Form)
 	if err != nil {
 		return err
 	}
@@ -175,14 +157,14 @@ func (s *Server) listTables(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, Tables{append([]string{}, names...)})
 }
 
-func (s *Server) write(w http.ResponseWriter, r *http.Request, q url.Values, t *Transaction) error {
+func (s *Server) write(w http.ResponseWriter, r *http.Request, t *Transaction) error {
 	if id := r.Header.Get(HeaderRequestID); id != "" {
 		if t.RequestID != "" && t.RequestID != id {
 			return Problemf(CodeBadRequest, "the header %s and request_id differ", HeaderRequestID)
 		}
 		t.RequestID = id
 	}
-	ack := Ack(q.Get("ack"))
+	ack := Ack(r.Form.Get("ack"))
 	switch ack {
 	case "":
 		ack = Committed
@@ -232,17 +214,13 @@ func conditions(q url.Values, on Write) ([]Check, error) {
 }
 
 func (s *Server) put(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	put := rowWrite(r, command.Put)
 	put.Value = requestBody(r)
-	checks, err := conditions(q, put)
+	checks, err := conditions(r.Form, put)
 	if err != nil {
 		return err
 	}
-	return s.write(w, r, q, &Transaction{Checks: checks, Writes: []Write{put}})
+	return s.write(w, r, &Transaction{Checks: checks, Writes: []Write{put}})
 }
 
 func (s *Server) merge(w http.ResponseWriter, r *http.Request) error {
@@ -256,16 +234,12 @@ func (s *Server) remove(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) writeExisting(w http.ResponseWriter, r *http.Request, change Write) error {
-	q, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
-	more, err := conditions(q, change)
+	more, err := conditions(r.Form, change)
 	if err != nil {
 		return err
 	}
 	t := &Transaction{Checks: append([]Check{{Table: change.Table, Key: change.Key, Is: command.Exists}}, more...), Writes: []Write{change}}
-	err = s.write(w, r, q, t)
+	err = s.write(w, r, t)
 	var p *Problem
 	if errors.As(err, &p) && p.Code == CodeCheckFailed && p.Failed != nil && *p.Failed == 0 {
 		return Problemf(CodeNotFound, "no row %q in table %s", change.Key, change.Table)
@@ -274,23 +248,15 @@ func (s *Server) writeExisting(w http.ResponseWriter, r *http.Request, change Wr
 }
 
 func (s *Server) transact(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r)
-	if err != nil {
-		return err
-	}
 	var t Transaction
 	if err := decodeBody(r, &t); err != nil {
 		return err
 	}
-	return s.write(w, r, q, &t)
+	return s.write(w, r, &t)
 }
 
 func (s *Server) changeTable(do command.Action) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		q, err := parseQuery(r)
-		if err != nil {
-			return err
-		}
-		return s.write(w, r, q, &Transaction{Writes: []Write{{Do: do, Table: r.PathValue("table")}}})
+		return s.write(w, r, &Transaction{Writes: []Write{{Do: do, Table: r.PathValue("table")}}})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -181,6 +182,11 @@ func (s *Server) wrap(rt route) http.Handler {
 			var held int64
 			held, err = s.receiveBody(w, r)
 			defer s.room.Release(held)
+		}
+		if err == nil && r.URL.RawQuery != "" {
+			if r.Form, err = url.ParseQuery(r.URL.RawQuery); err != nil {
+				err = Problemf(CodeBadRequest, "the query: %v", err)
+			}
 		}
 		began := time.Now()
 		if rt.unbounded {

@@ -92,6 +92,14 @@ func asMoved(err error) error {
 	return err
 }
 
+// exec runs a statement with a placeholder for each argument.
+func (s *Store) exec(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
+	if _, err := tx.ExecContext(ctx, s.dialect.bind(query, len(args)), args...); err != nil {
+		return fmt.Errorf("%s: %w", query, err)
+	}
+	return nil
+}
+
 func rollBack(tx *sql.Tx) error {
 	if err := tx.Rollback(); err != nil && !errors.Is(err, sql.ErrTxDone) {
 		return fmt.Errorf("rolling back: %w", err)
@@ -173,8 +181,8 @@ func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState,
 	for i, d := range batch {
 		if o.weight > batchWeight && i > 0 {
 			last = batch[i-1].index
-			if _, err := tx.ExecContext(ctx, s.dialect.bind("UPDATE hydra_meta SET applied = ? WHERE id = 1", 1), int64(last)); err != nil {
-				return nil, now, fmt.Errorf("ending a batch early: %w", err)
+			if err := s.exec(ctx, tx, "UPDATE hydra_meta SET applied = ? WHERE id = 1", int64(last)); err != nil {
+				return nil, now, err
 			}
 			break
 		}
@@ -209,8 +217,8 @@ func (s *Store) applyBatch(ctx context.Context, tx *sql.Tx, before *cachedState,
 	}
 	now.applied = last
 	if o.changed {
-		if _, err := tx.ExecContext(ctx, s.dialect.bind("UPDATE hydra_meta SET tables_at = ? WHERE id = 1", 1), int64(last)); err != nil {
-			return nil, now, fmt.Errorf("writing hydra_meta: %w", err)
+		if err := s.exec(ctx, tx, "UPDATE hydra_meta SET tables_at = ? WHERE id = 1", int64(last)); err != nil {
+			return nil, now, err
 		}
 		now.tables = &tableSet{last, o.tables.names}
 	}
@@ -324,8 +332,8 @@ func (s *Store) insertOutcomes(ctx context.Context, tx *sql.Tx, records []outcom
 		records = records[n:]
 	}
 	if last > Window && last/pruneEvery != s.pruned/pruneEvery {
-		if _, err := tx.ExecContext(ctx, s.dialect.bind("DELETE FROM hydra_outcomes WHERE idx < ?", 1), int64(last-Window)); err != nil {
-			return fmt.Errorf("removing old outcomes: %w", err)
+		if err := s.exec(ctx, tx, "DELETE FROM hydra_outcomes WHERE idx < ?", int64(last-Window)); err != nil {
+			return err
 		}
 		s.pruned = last
 	}

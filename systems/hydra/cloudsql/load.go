@@ -78,26 +78,30 @@ func (l *loader) begin(h Header) (err error) {
 	if err := l.store.advanceApplied(l.ctx, l.tx, l.known, l.log, l.before, h.Index, "snapshot"); err != nil {
 		return err
 	}
-	old, err := l.store.listTables(l.ctx, l.tx)
+	return l.clearAll()
+}
+
+// clearAll removes all rows, tables and outcomes.
+func (l *loader) clearAll() error {
+	names, err := l.store.listTables(l.ctx, l.tx)
 	if err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(old)) {
+	for _, name := range slices.Sorted(maps.Keys(names)) {
 		if err := l.clearTable(name); err != nil {
 			return err
 		}
 	}
-	for _, q := range []string{"DELETE FROM hydra_tables", "DELETE FROM hydra_outcomes"} {
-		if _, err := l.tx.ExecContext(l.ctx, q); err != nil {
-			return fmt.Errorf("%s: %w", q, err)
-		}
-	}
-	return nil
+	return errors.Join(l.exec("DELETE FROM hydra_tables"), l.exec("DELETE FROM hydra_outcomes"))
+}
+
+func (l *loader) exec(query string, args ...any) error {
+	return l.store.exec(l.ctx, l.tx, query, args...)
 }
 
 func (l *loader) createTable(name string) error {
 	if strings.HasPrefix(name, systemPrefix) {
-		if name != MembersTable {
+		if name != membersTable {
 			return fmt.Errorf("%w: table named %q", ErrSnapshot, name)
 		}
 	} else if err := command.ValidTable(name); err != nil {
@@ -125,10 +129,7 @@ func (l *loader) table(name string) error {
 	if err := l.clearTable(name); err != nil {
 		return err
 	}
-	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("INSERT INTO hydra_tables (name) VALUES (?)", 1), name); err != nil {
-		return fmt.Errorf("writing hydra_tables: %w", err)
-	}
-	return nil
+	return l.exec("INSERT INTO hydra_tables (name) VALUES (?)", name)
 }
 
 const deleteChunk = 20_000
@@ -144,17 +145,14 @@ func (l *loader) clearTable(table string) error {
 			break
 		}
 		if err == nil {
-			_, err = l.tx.ExecContext(l.ctx, d.bind("DELETE FROM "+name+" WHERE "+key+" <= ?", 1), until)
+			err = l.exec("DELETE FROM "+name+" WHERE "+key+" <= ?", until)
 		}
 		if err != nil {
 			return fmt.Errorf("emptying %s: %w", table, err)
 		}
 		last = until
 	}
-	if _, err := l.tx.ExecContext(l.ctx, "DELETE FROM "+name); err != nil {
-		return fmt.Errorf("emptying %s: %w", table, err)
-	}
-	return nil
+	return l.exec("DELETE FROM " + name)
 }
 
 func (l *loader) row(_ string, r Row) error {
@@ -199,9 +197,8 @@ func (l *loader) end(index uint64) error {
 	if err := errors.Join(l.flush(), l.flushOutcomes()); err != nil {
 		return err
 	}
-	if _, err := l.tx.ExecContext(l.ctx, l.store.dialect.bind("UPDATE hydra_meta SET tables_at = ?, outcomes_after = ? "+
-		"WHERE id = 1", 2), int64(index), int64(index)); err != nil {
-		return fmt.Errorf("writing hydra_meta: %w", err)
+	if err := l.exec("UPDATE hydra_meta SET tables_at = ?, outcomes_after = ? WHERE id = 1", int64(index), int64(index)); err != nil {
+		return err
 	}
 	if err := l.tx.Commit(); err != nil {
 		return fmt.Errorf("committing: %w", err)
@@ -209,8 +206,8 @@ func (l *loader) end(index uint64) error {
 	return nil
 }
 
-// MembersTable is Hydra's own table of members' interface addresses.
-const MembersTable = "hydra_members"
+// membersTable held the addresses of members' interfaces, which the membership holds now. Snapshots may still have it.
+const membersTable = "hydra_members"
 
 // AssignLog makes the database, which is at p, the start of another log.
 func (s *Store) AssignLog(ctx context.Context, p Progress, log string) error {
@@ -238,22 +235,12 @@ func (s *Store) Discard(ctx context.Context) (err error) {
 		}
 	}()
 	l := &loader{ctx: ctx, store: s, tx: tx}
-	names, err := s.listTables(ctx, tx)
-	if err != nil {
+	if err := l.clearAll(); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if err := l.clearTable(name); err != nil {
-			return err
-		}
-	}
-	for _, q := range []string{
-		"DELETE FROM hydra_tables", "DELETE FROM hydra_outcomes",
-		"UPDATE hydra_meta SET applied = 0, tables_at = 0, holder = '', log_id = '', outcomes_after = 0 WHERE id = 1",
-	} {
-		if _, err := tx.ExecContext(ctx, q); err != nil {
-			return fmt.Errorf("%s: %w", q, err)
-		}
+	err = l.exec("UPDATE hydra_meta SET applied = 0, tables_at = 0, holder = '', log_id = '', outcomes_after = 0 WHERE id = 1")
+	if err != nil {
+		return err
 	}
 	return tx.Commit()
 }

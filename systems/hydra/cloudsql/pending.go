@@ -184,8 +184,8 @@ func (o *pending) flush() error {
 	for _, name := range slices.Sorted(maps.Keys(o.rows)) {
 		t := o.rows[name]
 		if t.cleared {
-			if _, err := o.tx.ExecContext(o.ctx, "DELETE FROM "+o.store.dialect.quoteName(name)); err != nil {
-				return fmt.Errorf("clearing %s: %w", name, err)
+			if err := o.store.exec(o.ctx, o.tx, "DELETE FROM "+o.store.dialect.quoteName(name)); err != nil {
+				return err
 			}
 		}
 		var put []any
@@ -216,15 +216,15 @@ func (o *pending) flushTables() error {
 	before := o.before.names
 	for _, n := range slices.Sorted(maps.Keys(before)) {
 		if !o.tables.names[n] {
-			if _, err := o.tx.ExecContext(o.ctx, o.store.dialect.bind("DELETE FROM hydra_tables WHERE name = ?", 1), n); err != nil {
-				return fmt.Errorf("writing hydra_tables: %w", err)
+			if err := o.store.exec(o.ctx, o.tx, "DELETE FROM hydra_tables WHERE name = ?", n); err != nil {
+				return err
 			}
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(o.tables.names)) {
 		if !before[n] {
-			if _, err := o.tx.ExecContext(o.ctx, o.store.dialect.bind("INSERT INTO hydra_tables (name) VALUES (?)", 1), n); err != nil {
-				return fmt.Errorf("writing hydra_tables: %w", err)
+			if err := o.store.exec(o.ctx, o.tx, "INSERT INTO hydra_tables (name) VALUES (?)", n); err != nil {
+				return err
 			}
 		}
 	}

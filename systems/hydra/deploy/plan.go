@@ -78,32 +78,57 @@ type Options struct {
 // HostPort returns the address of a port of h.
 func HostPort(h host.Host, port int) string { return net.JoinHostPort(h.Addr(), strconv.Itoa(port)) }
 
-type memberFile struct {
-	Cluster     string         `yaml:"cluster"`
-	Name        string         `yaml:"name"`
-	Cloud       string         `yaml:"cloud"`
-	Listen      string         `yaml:"listen"`
-	Peer        string         `yaml:"peer"`
-	Data        string         `yaml:"data"`
-	Database    string         `yaml:"database,omitempty"`
-	Witness     bool           `yaml:"witness,omitempty"`
-	Members     []memberEntry  `yaml:"members"`
-	Certificate string         `yaml:"certificate,omitempty"`
-	Key         string         `yaml:"key,omitempty"`
-	Authority   string         `yaml:"authority,omitempty"`
-	Tokens      string         `yaml:"tokens,omitempty"`
-	Insecure    bool           `yaml:"insecure,omitempty"`
-	PreferCloud string         `yaml:"prefer_cloud,omitempty"`
-	MaxLog      *unit.Bytes    `yaml:"max_log,omitempty"`
-	Drain       *unit.Duration `yaml:"drain,omitempty"`
+// MemberFile is the configuration file of a member, with the keys of hydra.Config. Its package would link the member into
+// every program that starts one.
+type MemberFile struct {
+	Cluster      string         `yaml:"cluster"`
+	ID           uint64         `yaml:"id,omitempty"`
+	Name         string         `yaml:"name"`
+	Cloud        string         `yaml:"cloud"`
+	Listen       string         `yaml:"listen"`
+	Peer         string         `yaml:"peer"`
+	Data         string         `yaml:"data"`
+	Database     string         `yaml:"database,omitempty"`
+	Witness      bool           `yaml:"witness,omitempty"`
+	Members      []MemberEntry  `yaml:"members,omitempty"`
+	Join         bool           `yaml:"join,omitempty"`
+	Direct       bool           `yaml:"direct,omitempty"`
+	Certificate  string         `yaml:"certificate,omitempty"`
+	Key          string         `yaml:"key,omitempty"`
+	Authority    string         `yaml:"authority,omitempty"`
+	Tokens       string         `yaml:"tokens,omitempty"`
+	Insecure     bool           `yaml:"insecure,omitempty"`
+	Election     unit.Duration  `yaml:"election,omitempty"`
+	PreferCloud  string         `yaml:"prefer_cloud,omitempty"`
+	FollowWrites bool           `yaml:"follow_writes,omitempty"`
+	MaxLog       *unit.Bytes    `yaml:"max_log,omitempty"`
+	MaxAge       unit.Duration  `yaml:"max_age,omitempty"`
+	Drain        *unit.Duration `yaml:"drain,omitempty"`
 }
 
-type memberEntry struct {
+type MemberEntry struct {
+	ID      uint64 `yaml:"id,omitempty"`
 	Name    string `yaml:"name"`
 	Cloud   string `yaml:"cloud"`
 	Peer    string `yaml:"peer"`
 	API     string `yaml:"api"`
 	Witness bool   `yaml:"witness,omitempty"`
+}
+
+// Write writes the file to the host of the member.
+func (f MemberFile) Write(ctx context.Context, on host.Host, path string) error {
+	return writeYAML(ctx, on, path, f)
+}
+
+func writeYAML(ctx context.Context, on host.Host, path string, v any) error {
+	text, err := yaml.Marshal(v)
+	if err == nil {
+		err = on.Files().Write(ctx, path, 0o600, bytes.NewReader(text))
+	}
+	if err != nil {
+		return fmt.Errorf("writing %s of %s: %w", filepath.Base(path), on.Name(), err)
+	}
+	return nil
 }
 
 const cluster = "hydra"
@@ -192,13 +217,13 @@ const (
 func (p *planner) keyFile(file string) string { return filepath.Join(p.Dir, "pki", file) }
 
 func (p *planner) planMembers(ctx context.Context) error {
-	var all []memberEntry
+	var all []MemberEntry
 	p.eachMember(func(h host.Host, cloud string, witness bool) {
-		all = append(all, memberEntry{h.Name(), cloud, HostPort(h, PortPeer), HostPort(h, PortAPI), witness})
+		all = append(all, MemberEntry{Name: h.Name(), Cloud: cloud, Peer: HostPort(h, PortPeer), API: HostPort(h, PortAPI), Witness: witness})
 	})
 	var failed error
 	p.eachMember(func(h host.Host, cloud string, witness bool) {
-		c := memberFile{
+		c := MemberFile{
 			Cluster: cluster, Name: h.Name(), Cloud: cloud, Listen: HostPort(h, PortAPI), Peer: HostPort(h, PortPeer),
 			Data: filepath.Join(h.Dir(), "data"), Witness: witness, Members: all, Insecure: p.Insecure, PreferCloud: p.Prefer,
 		}
@@ -216,13 +241,7 @@ func (p *planner) planMembers(ctx context.Context) error {
 			c.Tokens = p.keyFile(ca.TokensFile)
 		}
 		file := filepath.Join(h.Dir(), "member.yaml")
-		text, err := yaml.Marshal(c)
-		if err == nil {
-			err = h.Files().Write(ctx, file, 0o600, bytes.NewReader(text))
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("writing the configuration of %s: %w", h.Name(), err))
-		}
+		failed = errors.Join(failed, c.Write(ctx, h, file))
 		s := Service{Name: h.Name(), Kind: Member, Cloud: cloud, Host: h, Args: []string{"node", "--config", file}, URL: p.apiURL(h)}
 		if witness {
 			s.Kind = Witness
@@ -322,17 +341,14 @@ func (p *planner) planDNS(ctx context.Context) error {
 	if len(targets) == 0 {
 		return advice.With(fmt.Errorf("%w: no cloud has an edge", ErrLayout), "add an edge to every cloud")
 	}
-	text, err := yaml.Marshal(entry{
+	file := filepath.Join(p.DNS.Dir(), "zone.yaml")
+	err := writeYAML(ctx, p.DNS, file, entry{
 		"zone":        p.Zone,
 		"nameservers": []entry{{"name": "ns", "addresses": []string{p.DNS.Addr()}}},
 		"names":       []entry{{"name": "@", "alias": walletName}, {"name": walletName, "targets": targets}},
 	})
-	file := filepath.Join(p.DNS.Dir(), "zone.yaml")
-	if err == nil {
-		err = p.DNS.Files().Write(ctx, file, 0o600, bytes.NewReader(text))
-	}
 	if err != nil {
-		return fmt.Errorf("writing the zone: %w", err)
+		return err
 	}
 	at := HostPort(p.DNS, cmp.Or(p.DNSPort, PortDNS))
 	p.services = append(p.services, Service{

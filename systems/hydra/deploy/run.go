@@ -46,7 +46,8 @@ func Start(ctx context.Context, exe string, services []Service, restart time.Dur
 			if d.config.Dial == nil {
 				d.config.Dial = s.Host.Dial
 			}
-			d.config.Endpoints = append(d.config.Endpoints, s.URL[len(urlScheme(s.URL)):])
+			_, addr, _ := strings.Cut(s.URL, "://")
+			d.config.Endpoints = append(d.config.Endpoints, addr)
 		}
 	}
 	for len(services) > 0 {
@@ -68,13 +69,6 @@ func Start(ctx context.Context, exe string, services []Service, restart time.Dur
 		services = services[n:]
 	}
 	return d, nil
-}
-
-func urlScheme(url string) string {
-	if len(url) > 5 && url[4] == 's' {
-		return "https://"
-	}
-	return "http://"
 }
 
 // sameStep reports whether two kinds start together: members wait for each other.

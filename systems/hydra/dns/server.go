@@ -35,6 +35,7 @@ type Server struct {
 	udp     net.PacketConn
 	tcp     net.Listener
 	queries *prometheus.CounterVec
+	healthy *prometheus.GaugeVec
 }
 
 // New returns a server that listens, and answers once Run is called.
@@ -96,35 +97,22 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	checked.Wait()
 	for _, server := range []*dns.Server{{PacketConn: s.udp, Handler: s}, {Listener: s.tcp, Handler: s}} {
-		ready := make(chan struct{})
-		server.NotifyStartedFunc = func() { close(ready) }
-		ended := make(chan error, 1)
-		g.Go(func() error {
-			err := server.ActivateAndServe()
-			ended <- err
-			return err
-		})
-		g.Go(func() error {
-			select {
-			case <-ended:
-				return nil
-			case <-ready:
-			}
-			<-ctx.Done()
-			if err := server.Shutdown(); err != nil {
-				return fmt.Errorf("ending the DNS server: %w", err)
-			}
-			return nil
-		})
+		server.NotifyStartedFunc = func() {
+			context.AfterFunc(ctx, func() { _ = server.Shutdown() }) // fails only before the start
+		}
+		g.Go(server.ActivateAndServe)
 	}
 	return g.Wait()
 }
 
 func (s *Server) logChange(t *target, why error) {
+	gauge := s.healthy.WithLabelValues(t.Address, t.Check)
 	if why != nil {
+		gauge.Set(0)
 		s.options.Log.Warn("a target is lost", "address", t.Address, "check", t.Check, "error", why)
 		return
 	}
+	gauge.Set(1)
 	s.options.Log.Info("a target is back", "address", t.Address, "check", t.Check)
 }
 
@@ -185,32 +173,19 @@ func (s *Server) registerMetrics() error {
 	s.queries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydra_dns_queries_total", Help: "Queries answered, by type and response code.",
 	}, []string{"type", "rcode"})
+	s.healthy = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hydra_dns_target_healthy", Help: "1 if a target is healthy.",
+	}, []string{"address", "check"})
 	if s.options.Registry == nil {
 		return nil
 	}
-	all := []prometheus.Collector{s.queries}
-	seen := map[string]bool{}
 	for _, n := range s.zone.names {
 		for _, t := range n.targets {
-			if seen[t.Address+t.Check] {
-				continue
-			}
-			seen[t.Address+t.Check] = true
-			all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "hydra_dns_target_healthy", Help: "1 if a target is healthy.",
-				ConstLabels: prometheus.Labels{"address": t.Address, "check": t.Check},
-			}, func() float64 {
-				if t.healthy() {
-					return 1
-				}
-				return 0
-			}))
+			s.healthy.WithLabelValues(t.Address, t.Check).Set(1)
 		}
 	}
-	for _, c := range all {
-		if err := s.options.Registry.Register(c); err != nil {
-			return fmt.Errorf("registering metrics: %w", err)
-		}
+	if err := errors.Join(s.options.Registry.Register(s.queries), s.options.Registry.Register(s.healthy)); err != nil {
+		return fmt.Errorf("registering metrics: %w", err)
 	}
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"skerry/internal/base/dialtls"
 	"skerry/systems/hydra/api"
 	"skerry/systems/hydra/framing"
@@ -33,17 +35,9 @@ type endpoint struct {
 }
 
 type lane struct {
-	open atomic.Pointer[stream]
-
-	mu         sync.Mutex
-	connecting *attempt // nil unless connecting
-	ended      bool
-}
-
-type attempt struct {
-	done chan struct{}
-	s    *stream
-	err  error
+	open       atomic.Pointer[stream]
+	connecting singleflight.Group
+	mu         sync.Mutex // orders a new stream before or after the client's end
 }
 
 type stream struct {
@@ -119,62 +113,39 @@ func (l *lane) acquire(ctx context.Context, e *endpoint) (*stream, error) {
 	if s := l.open.Load(); s != nil && !s.down.Load() {
 		return s, nil
 	}
-	a, err := l.joinAttempt(e)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
 	select {
-	case <-a.done:
-		return a.s, a.err
+	case r := <-l.connecting.DoChan("", func() (any, error) { return l.connect(e) }):
+		return r.Val.(*stream), r.Err
 	case <-ctx.Done():
 		return nil, fmt.Errorf("%w: connecting to %s: %w", ErrUnavailable, e.addr, context.Cause(ctx))
 	}
 }
 
-func (l *lane) joinAttempt(e *endpoint) (*attempt, error) {
+func (l *lane) connect(e *endpoint) (*stream, error) {
+	if s := l.open.Load(); s != nil && !s.down.Load() { // connected meanwhile
+		return s, nil
+	}
+	e.next.Add(1) // other requests use the next lane
+	s, in, err := e.dial(e.client.ctx)
+	if errors.Is(err, errNoStream) {
+		e.httpUntil.Store(int64(e.client.now() + streamRetryAfter))
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	switch {
-	case l.ended:
-		return nil, errClosed
-	case l.connecting != nil:
-		return l.connecting, nil
-	}
-	a := &attempt{done: make(chan struct{})}
-	if s := l.open.Load(); s != nil && !s.down.Load() { // connected meanwhile
-		a.s = s
-		close(a.done)
-		return a, nil
-	}
-	l.connecting = a
-	e.next.Add(1) // other requests use the next lane
-	e.client.streams.Go(func() { l.connect(e, a) })
-	return a, nil
-}
-
-func (l *lane) connect(e *endpoint, a *attempt) {
-	s, in, err := e.dial(e.client.ctx)
-	switch {
-	case errors.Is(err, errNoStream):
-		e.httpUntil.Store(int64(e.client.now() + streamRetryAfter))
-		a.err = err
-	case err != nil:
-		a.err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-	default:
-		a.s = s
-		l.open.Store(s)
-	}
-	l.mu.Lock()
-	l.connecting = nil
-	if l.ended && s != nil {
+	if e.client.ctx.Err() != nil {
 		s.fail(errClosed)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, errClosed)
 	}
-	l.mu.Unlock()
-	close(a.done)
-	if s != nil {
+	l.open.Store(s)
+	e.client.streams.Go(func() {
 		s.read(in)
 		l.open.CompareAndSwap(s, nil)
-	}
+	})
+	return s, nil
 }
 
 func (e *endpoint) dial(ctx context.Context) (*stream, *framing.Reader, error) {
@@ -258,10 +229,10 @@ func (s *stream) fail(err error) {
 	}
 }
 
+// close ends the streams. The client's context has ended, so that none is added.
 func (e *endpoint) close() {
 	for i := range e.lanes {
 		e.lanes[i].mu.Lock()
-		e.lanes[i].ended = true
 		if s := e.lanes[i].open.Load(); s != nil {
 			s.fail(errClosed)
 		}
