@@ -24,7 +24,7 @@ func TestRejectedEntryIsIsolated(t *testing.T) {
 		"RAISE(ABORT, 'not in this database'); END"); err != nil {
 		t.Fatal(err)
 	}
-	hold(b) // so that all entries are in one batch
+	hold(t, b) // so that all entries are in one batch
 	var bad api.Written
 	for i := range 20 {
 		key := fmt.Sprint("k", i)

@@ -127,7 +127,7 @@ func TestOverload(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer one.Close()
-	hold(a)
+	hold(t, a)
 	waits := make(chan error, 1)
 	go func() {
 		_, err := one.Put(t.Context(), "t", "k", map[string]int{}, hydraclient.Ack(api.Applied))

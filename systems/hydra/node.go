@@ -58,6 +58,8 @@ var _ Log = (*consensus.Node)(nil)
 type Options struct {
 	Cluster          string
 	Name, Cloud, API string
+	// Members have addresses in the configuration.
+	Members []api.Member
 	// Transport reaches other members' interfaces, with TLS if Secure. Token is the bearer token.
 	Transport http.RoundTripper
 	Secure    bool
@@ -84,10 +86,11 @@ type Node struct {
 	store *cloudsql.Store // nil for a witness
 
 	progress
-	changes tableChanges
-	memory  tableCache
-	stuck   stuckEntry
-	remotes remoteDatabases
+	directory directory
+	changes   tableChanges
+	memory    tableCache
+	stuck     stuckEntry
+	remotes   remoteDatabases
 
 	// database is locked while entries are applied or the database is replaced.
 	database    sync.Mutex
@@ -122,6 +125,7 @@ func NewNode(o Options, s *cloudsql.Store) *Node {
 	n := &Node{Options: o, store: s, checked: make(chan struct{})}
 	n.polls, n.unpoll = context.WithCancel(context.Background())
 	n.progress.init()
+	n.directory.init(o.Members)
 	n.memory.load(o.Dir)
 	n.remotes.init(n)
 	return n

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -274,9 +275,10 @@ func TestStepBackIsReportedOnce(t *testing.T) {
 	shared, ctx := newSharedLog(), t.Context()
 	shared.name = "one"
 	a := startMember(t, shared, "a", "east", "", nil)
-	if err := a.client.CreateTable(ctx, "before", hydraclient.Ack(api.Applied)); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, "the member has published its address and writes nothing more", func() bool {
+		_, err := a.store.Get(ctx, cloudsql.MembersTable, strconv.FormatUint(MemberID("a"), 10), 0)
+		return err == nil
+	})
 	early, at := copyOf(t, a.path), a.log.Commit()
 	if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
 		t.Fatal(err)

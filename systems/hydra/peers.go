@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
 	"skerry/internal/base/linger"
 	"skerry/systems/consensus"
 	"skerry/systems/hydra/api"
+	"skerry/systems/hydra/cloudsql"
+	"skerry/systems/hydra/command"
 )
 
 const remotePause = 200 * time.Millisecond
@@ -115,11 +118,18 @@ func (r *remoteDatabases) poll(cloud string, one *remoteDatabase) {
 func (n *Node) fetchProgress(ctx context.Context, cloud string, index uint64) (uint64, error) {
 	err := errors.New("no address of its members is known")
 	for _, m := range n.log.Members() {
-		if m.Site != cloud || m.Role == consensus.Witness || m.API == "" {
+		if m.Site != cloud || m.Role == consensus.Witness {
 			continue
 		}
+		address := n.directory.address(m.ID)
+		if address == "" {
+			n.readAddresses(ctx)
+			if address = n.directory.address(m.ID); address == "" {
+				continue
+			}
+		}
 		var applied uint64
-		if applied, err = n.requestProgress(ctx, m.API, index); err == nil {
+		if applied, err = n.requestProgress(ctx, address, index); err == nil {
 			return applied, nil
 		}
 	}
@@ -160,17 +170,49 @@ const (
 	announceTimeout = 5 * time.Second
 )
 
-// announce keeps the address of this member's interface in the membership correct: the member may have been added without
-// it, or have moved. Until it is a member, Self is as configured, with this address.
+// directory maps members to the addresses of their interfaces, from the configuration and from announcements in the log.
+type directory struct {
+	mu  sync.Mutex
+	api map[uint64]string
+}
+
+func (d *directory) init(members []api.Member) {
+	d.api = make(map[uint64]string)
+	for _, m := range members {
+		d.set(m.ID, m.API)
+	}
+}
+
+func (d *directory) set(id uint64, address string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if address != "" {
+		d.api[id] = address
+	}
+}
+
+func (d *directory) address(id uint64) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.api[id]
+}
+
+type announcement struct {
+	API string `json:"api"`
+}
+
 func (n *Node) announce(ctx context.Context) {
+	told := n.API == ""
 	for {
-		wait := learnEvery
-		if n.API != "" && n.log.Self().API != n.API {
+		if !told {
 			bounded, cancel := context.WithTimeout(ctx, announceTimeout)
-			if n.announceAddress(bounded) != nil {
-				wait = retryLeast
-			}
+			told = n.announceAddress(bounded) == nil
 			cancel()
+		}
+		n.readAddresses(ctx)
+		wait := learnEvery
+		if !told {
+			wait = retryLeast
 		}
 		if linger.For(ctx, wait) != nil {
 			return
@@ -178,26 +220,48 @@ func (n *Node) announce(ctx context.Context) {
 	}
 }
 
-// announceAddress first reads the membership up to date: a member that was given another peer address while it was away
-// must not take that back.
 func (n *Node) announceAddress(ctx context.Context) error {
-	index, err := n.log.ReadIndex(ctx)
+	self := n.log.Self()
+	n.directory.set(self.ID, n.API)
+	key := strconv.FormatUint(self.ID, 10)
+	value, err := json.Marshal(announcement{n.API})
 	if err != nil {
 		return err
 	}
-	if n.log.Commit() < index {
-		return errors.New("the membership is not up to date")
+	if n.store != nil {
+		if _, err := n.awaitLinearizable(ctx); err != nil {
+			return err
+		}
+		if row, err := n.store.Get(ctx, cloudsql.MembersTable, key, 0); err == nil && string(row.Value) == string(value) {
+			return nil
+		}
 	}
-	own := n.log.Self()
-	own.API = n.API
-	return n.log.Add(ctx, own)
+	t := command.Transaction{Writes: []command.Write{
+		{Do: command.CreateTable, Table: cloudsql.MembersTable},
+		{Do: command.Put, Table: cloudsql.MembersTable, Key: key, Value: value},
+	}}
+	_, err = n.log.Propose(ctx, t.Append(nil))
+	return err
+}
+
+func (n *Node) readAddresses(ctx context.Context) {
+	if n.store == nil || !n.store.HasTable(cloudsql.MembersTable) {
+		return
+	}
+	_ = n.store.Scan(ctx, cloudsql.MembersTable, cloudsql.Range{}, func(r cloudsql.Row) error { // retried at the next interval
+		var a announcement
+		if id, err := strconv.ParseUint(r.Key, 10, 64); err == nil && json.Unmarshal(r.Value, &a) == nil {
+			n.directory.set(id, a.API)
+		}
+		return nil
+	})
 }
 
 func (n *Node) listMembers() []api.Member {
 	var list []api.Member
 	for _, s := range n.log.Status().Members {
 		list = append(list, api.Member{
-			ID: s.ID, Name: s.Name, Cloud: s.Site, Peer: s.Addr, API: s.API,
+			ID: s.ID, Name: s.Name, Cloud: s.Site, Peer: s.Addr, API: n.directory.address(s.ID),
 			Witness: s.Role == consensus.Witness, Learner: !s.Votes,
 		})
 	}
@@ -208,10 +272,11 @@ func (n *Node) listMembers() []api.Member {
 func (n *Node) findSubstitute() (found api.Member, ok bool) {
 	s := n.log.Status()
 	for _, m := range s.Members {
-		if m.Site == n.Cloud && n.store != nil || m.Role == consensus.Witness || m.API == "" || !m.Connected || m.ID == s.Self.ID {
+		address := n.directory.address(m.ID)
+		if m.Site == n.Cloud && n.store != nil || m.Role == consensus.Witness || address == "" || !m.Connected || m.ID == s.Self.ID {
 			continue
 		}
-		found, ok = api.Member{ID: m.ID, Name: m.Name, Cloud: m.Site, API: m.API}, true
+		found, ok = api.Member{ID: m.ID, Name: m.Name, Cloud: m.Site, API: address}, true
 		if m.ID == s.Leader {
 			break
 		}

@@ -180,6 +180,9 @@ func (s *Service) openNode(ctx context.Context, version string, tokens *bearer.T
 	if s.id != nil {
 		o.Expires, o.Authorities = s.id.Expires, s.id.Authorities
 	}
+	for _, m := range c.Members {
+		o.Members = append(o.Members, api.Member{ID: m.ID, Name: m.Name, Cloud: m.Cloud, Peer: m.Peer, API: m.API, Witness: m.Witness})
+	}
 	s.node = NewNode(o, s.store)
 	cfg := c.consensusConfig()
 	cfg.Log = s.log
@@ -199,14 +202,12 @@ func (s *Service) openNode(ctx context.Context, version string, tokens *bearer.T
 
 func (c *Config) consensusConfig() consensus.Config {
 	cfg := consensus.Config{
-		Self:    consensus.Member{ID: c.ID, Name: c.Name, Addr: c.Peer, Site: c.Cloud, API: c.Advertise, Role: consensusRole(c.Witness)},
-		Cluster: c.Cluster, Join: c.Join, Dir: c.logDir(), Election: c.Election.Duration(), PreferSite: c.PreferCloud, FollowProposals: c.FollowWrites,
+		Cluster: c.Cluster, Self: consensus.Member{ID: c.ID, Name: c.Name, Addr: c.Peer, Site: c.Cloud, Role: consensusRole(c.Witness)},
+		Join: c.Join, Dir: c.logDir(), Election: c.Election.Duration(), PreferSite: c.PreferCloud, FollowProposals: c.FollowWrites,
 		MaxLog: int64(c.MaxLog), MaxAge: c.MaxAge.Duration(),
 	}
 	for _, m := range c.Members {
-		cfg.Members = append(cfg.Members, consensus.Member{
-			ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, API: m.API, Role: consensusRole(m.Witness),
-		})
+		cfg.Members = append(cfg.Members, consensus.Member{ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, Role: consensusRole(m.Witness)})
 	}
 	return cfg
 }

@@ -101,10 +101,11 @@ func (n *Node) AddMember(ctx context.Context, m api.Member) (api.Member, error) 
 	if m.ID == 0 {
 		m.ID = MemberID(m.Name)
 	}
-	err := n.log.Add(ctx, consensus.Member{ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, API: m.API, Role: role})
+	err := n.log.Add(ctx, consensus.Member{ID: m.ID, Name: m.Name, Addr: m.Peer, Site: m.Cloud, Role: role})
 	if err != nil {
 		return m, proposeProblem(fmt.Errorf("adding %s: %w", m.Name, err))
 	}
+	n.directory.set(m.ID, m.API)
 	return m, nil
 }
 

@@ -78,7 +78,7 @@ func TestDroppedTable(t *testing.T) {
 		if err := a.client.CreateTable(ctx, "t", hydraclient.Ack(api.Everywhere)); err != nil {
 			t.Fatal(err)
 		}
-		hold(b)
+		hold(t, b)
 		if err := a.client.DropTable(ctx, "t", hydraclient.Ack(api.Applied)); err != nil {
 			t.Fatal(err)
 		}

@@ -32,8 +32,6 @@ type Member struct {
 	Addr string `json:"addr"`
 	// Site is the cloud or datacentre that it stands in; may be empty.
 	Site string `json:"site,omitempty"`
-	// API is where its consumer's interface is reached; may be empty.
-	API  string `json:"api,omitempty"`
 	Role Role   `json:"role"`
 }
 

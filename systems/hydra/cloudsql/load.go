@@ -101,7 +101,7 @@ func (l *loader) exec(query string, args ...any) error {
 
 func (l *loader) createTable(name string) error {
 	if strings.HasPrefix(name, systemPrefix) {
-		if name != membersTable {
+		if name != MembersTable {
 			return fmt.Errorf("%w: table named %q", ErrSnapshot, name)
 		}
 	} else if err := command.ValidTable(name); err != nil {
@@ -206,8 +206,8 @@ func (l *loader) end(index uint64) error {
 	return nil
 }
 
-// membersTable held the addresses of members' interfaces, which the membership holds now. Snapshots may still have it.
-const membersTable = "hydra_members"
+// MembersTable is Hydra's own table of members' interface addresses.
+const MembersTable = "hydra_members"
 
 // AssignLog makes the database, which is at p, the start of another log.
 func (s *Store) AssignLog(ctx context.Context, p Progress, log string) error {
