@@ -197,7 +197,7 @@ func (e *Engine) Remove(_ context.Context, ids ...string) error {
 	var removed []*wire
 	for _, id := range ids {
 		if w := e.links[id]; w != nil {
-			removed = append(gone, w)
+			removed = append(removed, w)
 			delete(e.links, id)
 		}
 	}
