@@ -18,9 +18,7 @@ export interface Band {
   reverts?: boolean
   state?: string
   error?: string
-  late_ms?: number
-  /** accepted_s and CompleteS count from From. Moved is in bytes. */
-  accepted_s?: number
+  /** complete_s counts from From. Moved is in bytes. */
   complete_s?: number
   moved?: number
 }

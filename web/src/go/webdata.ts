@@ -103,8 +103,6 @@ export interface Metric {
   label: string
   /** unit is ops, us, bytes, share, s or cores. */
   unit: string
-  /** better is "higher", "lower" or "". */
-  better?: string
   /** latency marks a metric of one kind of operation, which the reader selects. */
   latency?: boolean
 }
@@ -193,7 +191,6 @@ export interface Trial {
   /** latency_bound explains the response times. */
   latency_bound?: LatencyBound
   outcomes: Outcomes
-  retries?: number
   /** values by metric. */
   values: Record<string, number>
   goodput_half?: number
