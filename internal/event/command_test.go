@@ -94,10 +94,10 @@ func TestCommandIsRunAndUndone(t *testing.T) {
   do: 'echo {{.Lab}} {{names .Nodes ","}} {{hostports .Nodes 6379 " "}} {{.Client.Addr}} {{(index .Nodes 1).Site}} | tee did; echo bad >&2',
   until: 'test -e twice || { touch twice; exit 1; }', undo: 'test -e did && echo back && touch undone'}}`)
 	want := "lab1 oslo,bergen,narvik 10.0.0.1:6379 10.0.0.2:6379 10.0.0.3:6379 10.0.0.9 bergen"
+	b.await(t, "undone") // do has ended, so that its file is complete
 	if got := b.await(t, "did"); got != want {
 		t.Errorf("do wrote %q, want %q", got, want)
 	}
-	b.await(t, "undone")
 	e := b.finish(t)
 	if e.State != record.EventReverted || e.Error != "" || e.Name != "drain" {
 		t.Errorf("event %+v", e)
