@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"skerry/systems/hydra/api"
-	"skerry/systems/hydra/cloudsql"
 	"skerry/systems/hydra/hydraclient"
 )
 

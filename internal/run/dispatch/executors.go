@@ -1,8 +1,3 @@
-// Package dispatch measures the trials of a run on an executor: it submits tasks, polls them, collects
-// their results and resubmits tasks that ended without results.
-//
-// It is the only writer of the run directory. The directory always holds the results and submissions so
-// far, so that another process can resume the run, even after a kill.
 package dispatch
 
 import (
