@@ -200,8 +200,8 @@ func (s *Service) openNode(ctx context.Context, version string, tokens *bearer.T
 func (c *Config) consensusConfig() consensus.Config {
 	cfg := consensus.Config{
 		Self:    consensus.Member{ID: c.ID, Name: c.Name, Addr: c.Peer, Site: c.Cloud, API: c.Advertise, Role: consensusRole(c.Witness)},
-		Cluster: c.Cluster, Join: c.Join, Dir: c.logDir(), Election: c.Election.Duration(), PreferSite: c.PreferCloud, FollowProposals: c.FollowWrites,
-		MaxLog: int64(c.MaxLog), MaxAge: c.MaxAge.Duration(),
+		Cluster: c.Cluster, Join: c.Join, Dir: c.logDir(), Election: c.Election.Duration(), PreferSite: c.PreferCloud,
+		FollowProposals: c.FollowWrites, MaxLog: int64(c.MaxLog), MaxAge: c.MaxAge.Duration(),
 	}
 	for _, m := range c.Members {
 		cfg.Members = append(cfg.Members, consensus.Member{
