@@ -20,7 +20,8 @@ import (
 )
 
 // A member that needs a state asks a member that has one. The sender writes the state to a file first, so that the receiver
-// does not delay its consumer. It sends the file as uncompressed gzip, whose end and checksum tell a complete state.
+// does not delay its consumer. It sends the file as uncompressed gzip, whose end and checksum show that the
+// state is complete.
 const (
 	stateChunk = 256 << 10 // the rate is kept with each
 	// stateRate bounds what a state takes of the network, in bytes per second and per receiver.
@@ -100,7 +101,7 @@ func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64)
 		return err
 	}
 	begun, total := time.Now(), int64(0)
-	z, _ := gzip.NewWriterLevel(conn, gzip.NoCompression) // it is a level
+	z, _ := gzip.NewWriterLevel(conn, gzip.NoCompression) // a valid level
 	for {
 		conn.SetWriteDeadline(time.Now().Add(writeTime))
 		c, err := io.CopyN(z, f, stateChunk)
@@ -118,7 +119,7 @@ func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64)
 	}
 }
 
-// stateSource reads what a giver sends, as long as it sends.
+// stateSource sets a deadline for each read: a state may take long, but its sender must not be silent.
 type stateSource struct {
 	r    io.Reader
 	conn net.Conn

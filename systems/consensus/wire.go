@@ -249,7 +249,8 @@ func encodeMessage(m message) ([]byte, error) {
 		}
 		return b, nil
 	case m.ping != nil:
-		return varint.Append([]byte{byte(framePing)}, uint64(m.ping.sent), m.ping.applied, uint64(m.ping.election), m.ping.term, m.ping.dropped), nil
+		p := m.ping
+		return varint.Append([]byte{byte(framePing)}, uint64(p.sent), p.applied, uint64(p.election), p.term, p.dropped), nil
 	case m.pong != 0:
 		return varint.Append([]byte{byte(framePong)}, uint64(m.pong)), nil
 	case m.note != 0:

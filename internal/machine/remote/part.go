@@ -151,8 +151,8 @@ func (p *part) call(ctx context.Context, method string, params ...any) error {
 	return callEmpty(ctx, p.m, "/part/"+method, p.of, params...)
 }
 
-// ask calls a method of the part on its machine that returns a result.
-func ask[A any](ctx context.Context, p *part, method string, params ...any) (A, error) {
+// callPart calls a method of the part on its machine that returns a result.
+func callPart[A any](ctx context.Context, p *part, method string, params ...any) (A, error) {
 	return callResult[A](ctx, p.m, "/part/"+method, p.of, params...)
 }
 
@@ -206,34 +206,34 @@ func (p *part) Down(ctx context.Context) error { return p.call(ctx, "Down") }
 func (p *part) Close() error                   { return p.call(context.Background(), "Close") }
 
 func (p *part) Note(ctx context.Context) (json.RawMessage, error) {
-	return ask[json.RawMessage](ctx, p, "Note")
+	return callPart[json.RawMessage](ctx, p, "Note")
 }
-func (p *part) MTU(ctx context.Context) (int, error) { return ask[int](ctx, p, "MTU") }
+func (p *part) MTU(ctx context.Context) (int, error) { return callPart[int](ctx, p, "MTU") }
 
 func (p *part) OpenEndpoint(ctx context.Context, m machine.EndpointSpec) (machine.Endpoint, error) {
-	return ask[machine.Endpoint](ctx, p, "OpenEndpoint", m)
+	return callPart[machine.Endpoint](ctx, p, "OpenEndpoint", m)
 }
 
 func (p *part) LinkStats(ctx context.Context, ids ...string) ([]link.Stats, error) {
-	return ask[[]link.Stats](ctx, p, "LinkStats", ids)
+	return callPart[[]link.Stats](ctx, p, "LinkStats", ids)
 }
 
 func (p *part) Lateness(ctx context.Context, reset bool) (link.Lateness, error) {
-	return ask[link.Lateness](ctx, p, "Lateness", reset)
+	return callPart[link.Lateness](ctx, p, "Lateness", reset)
 }
 
 func (p *part) LookupRoutes(ctx context.Context, node string, to []netip.Addr) ([]string, error) {
-	return ask[[]string](ctx, p, "LookupRoutes", node, to)
+	return callPart[[]string](ctx, p, "LookupRoutes", node, to)
 }
 
 func (p *part) IsListening(ctx context.Context, node string, port int) (bool, error) {
-	return ask[bool](ctx, p, "IsListening", node, port)
+	return callPart[bool](ctx, p, "IsListening", node, port)
 }
 
 func (p *part) MeasureRTT(ctx context.Context, e machine.RTTSpec) ([]probe.RTTResult, error) {
-	return ask[[]probe.RTTResult](ctx, p, "MeasureRTT", e)
+	return callPart[[]probe.RTTResult](ctx, p, "MeasureRTT", e)
 }
 
 func (p *part) MeasureTrain(ctx context.Context, t machine.TrainSpec) (probe.TrainResult, error) {
-	return ask[probe.TrainResult](ctx, p, "MeasureTrain", t)
+	return callPart[probe.TrainResult](ctx, p, "MeasureTrain", t)
 }
