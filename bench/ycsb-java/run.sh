@@ -6,4 +6,4 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mvn -q -B -f "$here/pom.xml" package 1>&2
 cd "$here/../.."
-SKERRY_YCSB=$here/target go test -run '^$' -bench Redis -benchtime 5x ./test/oracle
+SKERRY_YCSB=$here/target go test -run='^$' -bench Redis -benchtime 5x ./test/oracle

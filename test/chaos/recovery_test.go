@@ -72,6 +72,7 @@ func TestUnavailableCloudIsDetached(t *testing.T) {
 	if err := c.CreateTable(t.Context(), "t", hydraclient.Ack(api.Everywhere)); err != nil {
 		t.Fatal(err)
 	}
+	w.awaitReport(c, "gcp")
 	f := w.cut("cut off gcp", link.Quality{Down: true}, true, func(site, _ string) bool { return site == "gcp" })
 	if err := f.apply(); err != nil {
 		t.Fatal(err)
@@ -82,6 +83,21 @@ func TestUnavailableCloudIsDetached(t *testing.T) {
 	}
 	t.Logf("rebuilt %.1f s after its return", w.awaitRecovery().Seconds())
 	w.same()
+}
+
+// awaitReport waits until the database of a cloud has reported what it has applied: a status calls a cloud without a report
+// unknown, not detached.
+func (w *world) awaitReport(c *hydraclient.Client, cloud string) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		s, err := c.Status(w.t.Context())
+		if err != nil || time.Now().After(deadline) {
+			w.t.Fatalf("waiting for a report of %s: %+v, %v", cloud, s.Databases, err)
+		}
+		if slices.ContainsFunc(s.Databases, func(d api.Database) bool { return d.Cloud == cloud && d.Applied > 0 }) {
+			return
+		}
+	}
 }
 
 // A database on a full file system keeps its data and reports the error. The log, other clouds and clients continue,
