@@ -15,7 +15,9 @@ export function runPage(name: string): Page {
   const element = h('div', { class: 'page' }, h('p', { class: 'muted' }, 'Loading run.'))
   let closed = false
   detail(name).then((d) => { if (!closed) replace(element, content(d)) },
-    (e: unknown) => { if (!closed) replace(element, h('h1', {}, name), errorMessage(e), h('p', {}, h('a', { href: '#/runs' }, 'All runs'))) })
+    (e: unknown) => {
+      if (!closed) replace(element, h('h1', {}, name), errorMessage(e), h('p', {}, h('a', { href: '#/runs' }, 'All runs')))
+    })
   return { title: name, element, close() { closed = true } }
 }
 
