@@ -20,10 +20,10 @@ import (
 )
 
 // A member that needs a state asks a member that has one. The sender writes the state to a file first, so that the receiver
-// does not delay its consumer. It sends the file as uncompressed gzip, whose end and checksum show that the
-// state is complete.
+// does not delay its consumer. It sends the file as uncompressed gzip, whose length and checksum at
+// the end show that the state is complete.
 const (
-	stateChunk = 256 << 10 // the rate is kept with each
+	stateChunk = 256 << 10 // the sender pauses after each, to keep stateRate
 	// stateRate bounds what a state takes of the network, in bytes per second and per receiver.
 	stateRate = 64 << 20
 	// saveTime is how long a receiver waits for the giver's state to be written to a file.
@@ -110,7 +110,7 @@ func (n *Node) sendState(ctx context.Context, conn net.Conn, from, least uint64)
 			return z.Close()
 		}
 		if err != nil {
-			return fmt.Errorf("giving the state: %w", err)
+			return fmt.Errorf("send the state: %w", err)
 		}
 		due := begun.Add(time.Duration(float64(total) / stateRate * float64(time.Second)))
 		if err := linger.For(ctx, time.Until(due)); err != nil {

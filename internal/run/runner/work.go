@@ -1,5 +1,3 @@
-// Package runner runs all trials of an experiment in the order of its plan. It records each trial when it
-// ends, so that an interrupted run keeps its results and can be resumed.
 package runner
 
 import (
