@@ -26,16 +26,19 @@ func MakeOwnedDir(dir string) error {
 		}
 		err := os.Mkdir(dir+newSuffix, 0o755)
 		if err == nil || errors.Is(err, fs.ErrExist) {
-			err = os.Symlink("made by skerry", filepath.Join(dir+newSuffix, Mark))
+			err = markDir(dir + newSuffix)
 		}
-		if err == nil || errors.Is(err, fs.ErrExist) {
+		if err == nil {
 			err = os.Rename(dir+newSuffix, dir)
+		}
+		if err == nil { // a faster process may have renamed the marked directory, and this one an unmarked one of a third
+			err = markDir(dir)
 		}
 		switch {
 		case err == nil:
 			return CheckOwner(dir) // another user may have created it
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist), errors.Is(err, unix.ENOTEMPTY):
-			// Another process was faster.
+			RemoveUnfinishedDir(dir) // another process was faster
 		default:
 			RemoveUnfinishedDir(dir)
 			return err
@@ -66,18 +69,35 @@ func CheckOwner(dir string) error {
 	return nil
 }
 
+func markDir(dir string) error {
+	err := os.Symlink("made by skerry", filepath.Join(dir, Mark))
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
 // RemoveOwnedDir removes an empty directory that MakeOwnedDir made.
+//
+// Invariant: the last user removes the directory. A user that finds it without its mark leaves the removal to the process
+// that took the mark. If that process cannot remove the directory, because another one uses it again, it restores the mark
+// and looks again: the other user may have ended while the mark was missing.
 func RemoveOwnedDir(dir string) {
-	entries, err := os.ReadDir(dir)
-	if err != nil || len(entries) != 1 || entries[0].Name() != Mark {
-		return
-	}
-	if os.Remove(filepath.Join(dir, Mark)) != nil {
-		return
-	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		// Another process uses it again: it keeps its mark, so that its last user removes it.
-		_ = os.Symlink("made by skerry", filepath.Join(dir, Mark))
+	for {
+		entries, err := os.ReadDir(dir)
+		if err != nil || len(entries) != 1 || entries[0].Name() != Mark {
+			return
+		}
+		if os.Remove(filepath.Join(dir, Mark)) != nil {
+			return
+		}
+		err = os.Remove(dir)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if markDir(dir) != nil || !errors.Is(err, unix.ENOTEMPTY) {
+			return
+		}
 	}
 }
 

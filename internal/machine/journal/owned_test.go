@@ -3,6 +3,7 @@ package journal
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"skerry/test/testkit"
@@ -35,5 +36,34 @@ func TestForeignStateDirectoryIsRejected(t *testing.T) {
 	}
 	if err := MakeOwnedDir(other); err == nil {
 		t.Error("accepted a file of another user at the path of the directory")
+	}
+}
+
+// Several processes use a directory for a moment. The last one removes it, also if another one tried at the same time.
+func TestLastUserRemovesOwnedDir(t *testing.T) {
+	for range 60 {
+		dir := filepath.Join(t.TempDir(), "owned")
+		var users sync.WaitGroup
+		for n := range 4 {
+			users.Go(func() {
+				own := filepath.Join(dir, string(rune('a'+n)))
+				for range 20 {
+					if err := MakeOwnedDir(dir); err != nil && !os.IsNotExist(err) {
+						t.Error(err)
+						return
+					}
+					if os.Mkdir(own, 0o700) == nil { // otherwise another user has removed the directory
+						if err := os.Remove(own); err != nil {
+							t.Error(err)
+						}
+						RemoveOwnedDir(dir)
+					}
+				}
+			})
+		}
+		users.Wait()
+		if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
+			t.Fatalf("left: %v, %v", left, err)
+		}
 	}
 }
