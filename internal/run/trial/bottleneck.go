@@ -266,7 +266,7 @@ func latencyBound(e experiment.Experiment, l *lab.Lab, m measurement) *record.La
 }
 
 // queueDelay returns a percentile of the queueing delay of the link where it is longest, in seconds. Waits
-// are assumed to be exponentially distributed around the observed mean, as in bottleneck.FindLatency. An
+// are assumed to be exponentially distributed around the observed mean, as in bottleneck.ExplainLatency. An
 // engine without packet accounts only counts drops of full queues: a link with drops adds a full queue to
 // the 99th percentile, and to the median if the link was saturated on average.
 func queueDelay(links []lab.Link, counted []link.Stats, measured time.Duration, q float64) (longest float64, of string) {
